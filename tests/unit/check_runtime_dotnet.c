@@ -322,12 +322,11 @@ END_TEST
 
 /* --- names --- */
 
-START_TEST(a_method_has_type_parameters_and_assembly)
+START_TEST(a_method_has_type_and_parameters)
 {
 	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
 	ck_assert_int_eq(decode(), 0);
 	ck_assert_str_eq(function.name, "My.Space.Outer<T>.Run(int, string[])");
-	ck_assert_str_eq(function.file, "My.Assembly.dll");
 	ck_assert_int_eq(code(DW_BEFORE + 0x1010), 0);
 	ck_assert_int_eq(decode(), 0);
 	ck_assert_str_eq(function.name, "My.Space.Outer<T>.Nested.Call<U>(T, List<U>, ref long)");
@@ -340,6 +339,7 @@ START_TEST(a_dynamic_method_has_its_own_name)
 	ck_assert_int_eq(decode(), 0);
 	ck_assert_str_eq(function.name, "DynamicClass.Made");
 	put(DW_NAME + 32, "IL_STUB_PInvoke", 16);
+	ck_assert_int_eq(code(DW_BEFORE + 0x1110), 0);
 	ck_assert_int_eq(decode(), 0);
 	ck_assert_str_eq(function.name, "ILStubClass.IL_STUB_PInvoke");
 	/* Another one was made in its place. */
@@ -354,7 +354,32 @@ START_TEST(another_method_in_its_place_is_told)
 	dotnet_put16(DW_METHOD(0), 2);
 	ck_assert_int_eq(decode(), -ESTALE);
 	dotnet_put16(DW_METHOD(0), 1);
-	put64(DW_CHUNK, DW_TABLE + 8);
+	put64(DW_CHUNK, DW_TABLE + 0x100);
+	put64(DW_TABLE + 0x100 + 24, DW_MODULE);
+	ck_assert_int_eq(decode(), -ESTALE);
+	put64(DW_CHUNK, DW_TABLE);
+	ck_assert_int_eq(decode(), 0);
+	/* The same one of another assembly, whose file was made at another time. */
+	put32(DW_IMAGE + 0x80 + 8, 77);
+	ck_assert_int_eq(decode(), -ESTALE);
+}
+END_TEST
+
+START_TEST(code_that_is_collected_is_fleeting)
+{
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert_uint_eq(made.code.flags, 0);
+	put32(DW_SECTION(0) + 16, DOTNET_RANGE_HEAP | DOTNET_RANGE_COLLECTED);
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert_uint_eq(made.code.flags, RUNTIME_CODE_FLEETING);
+}
+END_TEST
+
+/* Both lie where those of the former one lay. */
+START_TEST(a_dynamic_method_is_known_by_what_its_name_says)
+{
+	ck_assert_int_eq(code(DW_BEFORE + 0x1110), 0);
+	put(DW_NAME + 32, "Else", 5);
 	ck_assert_int_eq(decode(), -ESTALE);
 }
 END_TEST
@@ -408,6 +433,268 @@ START_TEST(the_module_of_a_generic_type_is_found_in_8)
 }
 END_TEST
 
+/* --- lines --- */
+
+static uint32_t position_at(uint64_t offset)
+{
+	uint32_t node = runtime_code_node_at(&made.code, made.rows, DW_RUN + offset, false);
+
+	ck_assert_uint_ne(node, RUNTIME_NO_NODE);
+	return made.nodes[node].position;
+}
+
+static void check_positions_of_run(void)
+{
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	ck_assert_uint_eq(position_at(0), 0); /* the prologue */
+	ck_assert_uint_eq(position_at(6), 0);
+	ck_assert_uint_eq(position_at(0xf), 0);
+	ck_assert_uint_eq(position_at(0x10), 4);
+	ck_assert_uint_eq(position_at(0x20), 4); /* none of its own */
+	ck_assert_uint_eq(position_at(0x28), 9);
+	ck_assert_uint_eq(position_at(0x40), 9); /* the epilogue is what returns there */
+	ck_assert_uint_eq(position_at(DW_RUN_BYTES - 1), DOTNET_NO_POSITION);
+}
+
+START_TEST(instructions_have_their_place_in_the_bytecode)
+{
+	check_positions_of_run();
+}
+END_TEST
+
+/* Up to 9 in nibbles; before them, what on-stack replacement needs, and what is said of inlining. */
+START_TEST(places_are_found_behind_what_else_is_there)
+{
+	static const uint8_t extra[] = {3, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+					0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 3, 0, 0, 0, 9, 9, 9};
+	struct dotnet *d = (void *)attached.param;
+
+	for (d->row = 0; dotnet_rows[d->row].major < 10; d->row++) {
+		dotnet_put_debug(DW_DEBUG, false, "", 1);
+		check_positions_of_run();
+		dotnet_put_debug(DW_DEBUG, false, extra, sizeof(extra));
+		check_positions_of_run();
+	}
+}
+END_TEST
+
+/* Two lots of places, where a profiler has changed the bytecode: the second is of what the file has. */
+START_TEST(places_of_the_original_bytecode_are_taken)
+{
+	struct dotnet_writer bounds = {.at = 0}, head = {.at = 0};
+
+	dotnet_write_bounds(&bounds, true);
+	dotnet_put_number(&head, UINT32_MAX);
+	dotnet_put_number(&head, 5);
+	dotnet_put_number(&head, (uint32_t)bounds.at / 8);
+	dotnet_put_number(&head, 0);
+	dotnet_flush(&head);
+	put(DW_DEBUG, "", 1);
+	put(DW_DEBUG + 1, head.bytes, head.at / 8);
+	put(DW_DEBUG + 1 + head.at / 8, "other", 5);
+	put(DW_DEBUG + 1 + head.at / 8 + 5, bounds.bytes, bounds.at / 8);
+	check_positions_of_run();
+}
+END_TEST
+
+START_TEST(code_compiled_before_has_places)
+{
+	ck_assert_int_eq(code(DW_BEFORE + 0x1010), 0);
+	ck_assert_uint_eq(made.nodes[runtime_code_node_at(&made.code, made.rows, DW_BEFORE + 0x1010, false)].position, 4);
+	/* Its handler lies behind it, and behind the end of its frame. */
+	ck_assert_int_eq(code(DW_BEFORE + 0x1050), 0);
+	ck_assert_uint_eq(made.nodes[runtime_code_node_at(&made.code, made.rows, DW_BEFORE + 0x1050, false)].position, DOTNET_NO_POSITION);
+	/* Another one, whose number the array does not have. */
+	ck_assert_int_eq(code(DW_BEFORE + 0x1110), 0);
+	ck_assert_uint_eq(made.code.nr_rows, 1);
+	ck_assert_uint_eq(made.nodes[0].position, DOTNET_NO_POSITION);
+	/* The same information lies further back. */
+	put(DW_ARRAY + 3, &(uint8_t){1 << 1}, 1);
+	ck_assert_uint_eq(dotnet_r2r_debug(&memory, DW_CORE, DW_BEFORE, 0), DW_ARRAY + 2);
+	/* A tree of both children. */
+	put(DW_ARRAY + 2, "\x0e\x00\x00\x00", 4);
+	ck_assert_uint_eq(dotnet_r2r_debug(&memory, DW_CORE, DW_BEFORE, 3), 0);
+	ck_assert_uint_eq(dotnet_r2r_debug(&memory, DW_CORE, DW_BEFORE, 8), 0);
+}
+END_TEST
+
+START_TEST(a_part_of_a_method_begins_with_what_runs_there)
+{
+	put32(DW_HEADER + 32, 2);
+	put32(DW_HEADER + 40, (uint32_t)(DW_RUN - DW_CODE) + 0x14);
+	put32(DW_HEADER + 48, (uint32_t)(DW_RUN - DW_CODE) + 0x14);
+	put32(DW_HEADER + 52, (uint32_t)(DW_RUN - DW_CODE) + DW_RUN_BYTES);
+	put32(DW_HEADER + 56, (uint32_t)(DW_UNWIND - DW_CODE));
+	ck_assert_int_eq(code(DW_RUN + 0x30), 0);
+	ck_assert_uint_eq(made.code.start, DW_RUN + 0x14);
+	ck_assert_uint_eq(position_at(0x14), 4);
+	ck_assert_uint_eq(position_at(0x30), 9);
+}
+END_TEST
+
+/* What the compiler says must not be more than it said: each length of what can be read. */
+START_TEST(places_that_are_cut_are_not_known)
+{
+	for (uint32_t size = 1; size < 11; size++) {
+		put(DW_DEBUG + 1, &(uint8_t){(uint8_t)(size < 8 ? size : 9 | (size - 8) << 4)}, 1);
+		ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+		ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+		ck_assert_uint_eq(position_at(DW_RUN_BYTES - 1), DOTNET_NO_POSITION);
+	}
+	put64(DW_HEADER, 8);
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert_uint_eq(position_at(0x10), DOTNET_NO_POSITION);
+}
+END_TEST
+
+static uint32_t line_at(uint32_t position)
+{
+	uint32_t line = 0;
+
+	for (uint32_t i = 0; i < function.nr_lines && function.lines[i].position <= position; i++)
+		line = function.lines[i].line;
+	return line;
+}
+
+START_TEST(a_method_has_the_lines_of_its_source)
+{
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.file, "/src/a.cs");
+	ck_assert_uint_eq(function.start_line, 10);
+	ck_assert_uint_eq(line_at(0), 10);
+	ck_assert_uint_eq(line_at(3), 10);
+	ck_assert_uint_eq(line_at(4), 12);
+	ck_assert_uint_eq(line_at(8), 0); /* a hidden point */
+	ck_assert_uint_eq(line_at(9), 13);
+	ck_assert_uint_eq(line_at(DOTNET_NO_POSITION), 0);
+	/* One whose points are in two files has lines in the first. */
+	ck_assert_int_eq(code(DW_BEFORE + 0x1010), 0);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.file, "/src/a.cs");
+	ck_assert_uint_eq(line_at(0), 20);
+	ck_assert_uint_eq(line_at(2), 0);
+	ck_assert_uint_eq(line_at(4), 21);
+}
+END_TEST
+
+START_TEST(a_method_without_a_source_has_its_assembly)
+{
+	put32(DW_ENTRIES + 28 + 12, 16);
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.file, "My.Assembly.dll");
+	ck_assert_uint_eq(function.nr_lines, 0);
+	/* Or one that cannot be unpacked. */
+	put32(DW_ENTRIES + 28 + 12, 17);
+	put32(DW_PDB + 4, 77);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.file, "My.Assembly.dll");
+	put32(DW_PDB + 4, 1u << 30);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.file, "My.Assembly.dll");
+}
+END_TEST
+
+/* Another PDB may lie where the first one lay. */
+START_TEST(lines_are_of_the_pdb_that_is_there)
+{
+	uint8_t pdb[DOTNET_PDB_MAX], packed[DOTNET_PDB_MAX];
+	size_t size = dotnet_pdb_make(pdb);
+
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_uint_eq(function.start_line, 10);
+	pdb[DOTNET_PDB_BLOBS + DOTNET_PDB_RUN + 5] = 30; /* its first line */
+	size = dotnet_pack(pdb, size, packed, sizeof(packed));
+	put32(DW_ENTRIES + 28 + 16, (uint32_t)size + 8);
+	put(DW_PDB + 8, packed, size);
+	put(DW_ENTRIES + 0x84, "another", 7);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_uint_eq(function.start_line, 30);
+}
+END_TEST
+
+/* More than are kept, one after the other; all are right. */
+START_TEST(many_pdbs_are_unpacked_again)
+{
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		put32(DW_ENTRIES + 0x84, i % 50);
+		ck_assert_int_eq(decode(), 0);
+		ck_assert_uint_eq(function.start_line, 10);
+	}
+}
+END_TEST
+
+static uint8_t pdb_bytes[DOTNET_PDB_MAX];
+
+static int pdb_lines(size_t len, uint32_t row)
+{
+	uint8_t *exact = malloc(len ? len : 1);
+	int err;
+
+	memcpy(exact, pdb_bytes, len);
+	memset(&function, 0, sizeof(function));
+	err = dotnet_pdb_lines(exact, len, row, &function);
+	free(exact);
+	ck_assert_uint_le(function.nr_lines, RUNTIME_LINES_MAX);
+	ck_assert_uint_lt(strnlen(function.file, sizeof(function.file)), sizeof(function.file));
+	ck_assert(!err == (function.nr_lines > 0));
+	return err;
+}
+
+START_TEST(a_pdb_that_is_cut_has_no_lines)
+{
+	size_t size = dotnet_pdb_make(pdb_bytes);
+
+	ck_assert_int_eq(pdb_lines(size, 2), 0);
+	ck_assert_int_ne(pdb_lines(size, 0), 0);
+	ck_assert_int_ne(pdb_lines(size, 3), 0);
+	for (size_t len = 0; len < size; len++)
+		ck_assert_int_ne(pdb_lines(len, 2), 0);
+}
+END_TEST
+
+START_TEST(a_pdb_that_is_broken_harms_nobody)
+{
+	size_t size = dotnet_pdb_make(pdb_bytes);
+
+	for (size_t i = 0; i < size; i++) {
+		pdb_bytes[i] ^= (uint8_t)(1u << _i);
+		pdb_lines(size, 1);
+		pdb_lines(size, 2);
+		pdb_bytes[i] ^= (uint8_t)(1u << _i);
+	}
+}
+END_TEST
+
+/* Its last line must not be that of all that follows. */
+START_TEST(a_method_with_too_many_points_is_cut)
+{
+	static uint8_t large[64u << 10];
+	size_t size = dotnet_pdb_make(large), at = DOTNET_PDB_BLOBS + sizeof(dotnet_pdb_blobs), len = 5 * RUNTIME_LINES_MAX + 6;
+	const uint8_t head[] = {0xc0, 0, (uint8_t)(len >> 8), (uint8_t)len, 0, 0, 0, 1, 10, 5}, next[] = {1, 1, 0, 2, 0};
+	const uint32_t blobs = (uint32_t)(sizeof(dotnet_pdb_blobs) + 4 + len);
+	const uint16_t blob = sizeof(dotnet_pdb_blobs);
+
+	memcpy(large + DOTNET_PDB_TABLES + 24 + 8 + 16 + 2, &blob, sizeof(blob));
+	memcpy(large + 32 + 16 + 12 + 4, &blobs, sizeof(blobs));
+	memcpy(large + at, head, sizeof(head));
+	at += sizeof(head);
+	for (uint32_t i = 0; i < RUNTIME_LINES_MAX; i++, at += sizeof(next))
+		memcpy(large + at, next, sizeof(next));
+	ck_assert_uint_ge(at, size);
+	memset(&function, 0, sizeof(function));
+	ck_assert_int_eq(dotnet_pdb_lines(large, at, 1, &function), 0);
+	ck_assert_uint_eq(function.nr_lines, RUNTIME_LINES_MAX);
+	ck_assert_uint_eq(line_at(0), 10);
+	ck_assert_uint_eq(line_at(100), 110);
+	ck_assert_uint_eq(line_at(RUNTIME_LINES_MAX + 5), 0);
+}
+END_TEST
+
 Suite *runtime_dotnet_suite(void)
 {
 	Suite *s = suite_create("runtime_dotnet");
@@ -430,11 +717,26 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, chained_information_is_followed);
 	tcase_add_test(t, all_epilogues_are_known);
 	tcase_add_test(t, unwind_information_that_is_none_is_refused);
-	tcase_add_test(t, a_method_has_type_parameters_and_assembly);
+	tcase_add_test(t, a_method_has_type_and_parameters);
 	tcase_add_test(t, a_dynamic_method_has_its_own_name);
 	tcase_add_test(t, another_method_in_its_place_is_told);
+	tcase_add_test(t, code_that_is_collected_is_fleeting);
+	tcase_add_test(t, a_dynamic_method_is_known_by_what_its_name_says);
 	tcase_add_loop_test(t, an_assembly_that_is_broken_harms_nobody, 0, 4);
 	tcase_add_test(t, the_module_of_a_generic_type_is_found_in_8);
+	tcase_add_test(t, instructions_have_their_place_in_the_bytecode);
+	tcase_add_test(t, places_are_found_behind_what_else_is_there);
+	tcase_add_test(t, places_of_the_original_bytecode_are_taken);
+	tcase_add_test(t, code_compiled_before_has_places);
+	tcase_add_test(t, a_part_of_a_method_begins_with_what_runs_there);
+	tcase_add_test(t, places_that_are_cut_are_not_known);
+	tcase_add_test(t, a_method_has_the_lines_of_its_source);
+	tcase_add_test(t, a_method_without_a_source_has_its_assembly);
+	tcase_add_test(t, lines_are_of_the_pdb_that_is_there);
+	tcase_add_test(t, many_pdbs_are_unpacked_again);
+	tcase_add_test(t, a_pdb_that_is_cut_has_no_lines);
+	tcase_add_loop_test(t, a_pdb_that_is_broken_harms_nobody, 0, 8);
+	tcase_add_test(t, a_method_with_too_many_points_is_cut);
 	suite_add_tcase(s, t);
 	return s;
 }

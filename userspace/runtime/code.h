@@ -45,12 +45,16 @@ struct runtime_code_row {
 	uint32_t node; /* RUNTIME_NO_NODE: not known */
 };
 
+enum runtime_code_flags {
+	RUNTIME_CODE_FLEETING = 1, /* other code may be in its place soon: it holds between two readings only */
+};
+
 struct runtime_code {
 	uint64_t start, end;
 	uint64_t identity[RUNTIME_CODE_IDENTITY];
 	uint64_t epoch; /* when it was read (struct runtime_ops); 0: of a runtime without one */
 	uint32_t kind;			    /* the runtime's own, for step */
-	uint32_t reserved;
+	uint32_t flags;			    /* enum runtime_code_flags */
 	uint64_t word[RUNTIME_CODE_WORDS]; /* the runtime's own, for step */
 	char name[RUNTIME_CODE_NAME];	    /* where no function runs: what it is, as "[call_stub]"; "": nothing to say */
 	uint32_t nr_functions, nr_nodes, nr_rows, reserved2;

@@ -32,6 +32,8 @@ struct dotnet_row {
 	uint16_t module_r2r;	 /* of a Module: its ReadyToRunInfo */
 	uint16_t r2r_methods;	 /* of a ReadyToRunInfo: the buckets of methods by entry point */
 	uint16_t dynamic_name;	 /* of a DynamicMethodDesc */
+	uint16_t patchpoint_locals; /* of a PatchpointInfo: their number, 24 bytes before its end but for them */
+	bool bounds_packed;	 /* places of bytecode, as bits */
 	bool module_may_be_moved; /* a generic type's Module may lie behind its MethodTable */
 };
 extern const struct dotnet_row dotnet_rows[];
@@ -87,6 +89,7 @@ struct dotnet_range {
 	uint64_t heap;	 /* of code that the JIT compiler made */
 	uint64_t stubs;	 /* a list of stubs */
 };
+#define DOTNET_RANGE_COLLECTED 1 /* of dynamic methods, and of assemblies that may be unloaded */
 #define DOTNET_RANGE_HEAP  2
 #define DOTNET_RANGE_STUBS 4
 int dotnet_range_find(const struct dotnet *d, struct memory *m, uint64_t pc, struct dotnet_range *ret);
@@ -106,24 +109,68 @@ int dotnet_code(const struct runtime_attached *a, struct memory *m, uint64_t pc,
 /* A function, or a part of one with a frame of its own; offsets from base. */
 struct dotnet_function { uint32_t begin, end, unwind; };
 
-/* dotnet_r2r.c: the function around pc, and the MethodDesc. -ENOENT: there is none; it lies between *ret->begin and end. */
+/* A method's code. */
+struct dotnet_compiled {
+	uint64_t method; /* its MethodDesc; 0: it is not known */
+	uint64_t code;	 /* where it begins; its handlers of exceptions lie behind it */
+	uint64_t debug;	 /* its debug information; 0: none */
+	bool jitted;
+};
+
+/* dotnet_r2r.c: the function around pc, and its method. -ENOENT: there is none; it lies between *ret->begin and end. */
 int dotnet_r2r_find(const struct dotnet *d, struct memory *m, const struct dotnet_range *range, uint64_t pc,
-		    struct dotnet_function *ret, uint64_t *ret_method);
+		    struct dotnet_function *ret, struct dotnet_compiled *ret_compiled);
+/* dotnet_r2r_debug.c: the debug information of a function, by the image's ReadyToRunCoreInfo. 0: none. */
+uint64_t dotnet_r2r_debug(struct memory *m, uint64_t core, uint64_t base, uint32_t index);
+
+/*
+ * dotnet_bounds.c: adds rows to a region that has one, whose node is unknown: positions are places in the function's
+ * bytecode.
+ */
+#define DOTNET_NO_POSITION UINT32_MAX
+void dotnet_bounds(const struct dotnet *d, struct memory *m, const struct dotnet_compiled *c, uint32_t function,
+		   uint32_t unknown, struct runtime_code_made *ret);
 
 /* dotnet_unwind.c: the region's bounds within the function, around pc, and its words. */
 int dotnet_unwind(struct memory *m, uint64_t base, const struct dotnet_function *f, uint64_t pc, struct runtime_code *ret);
 
 /* dotnet_method.c: a MethodDesc, while it is read. */
+#define DOTNET_NAME_MAX 480
 struct dotnet_method {
 	uint64_t address, table; /* its MethodTable */
 	uint32_t token;		 /* the row of the module's table of methods */
 	uint32_t class;		 /* of MethodDescs */
-	uint64_t name;		 /* of one that has no row */
+	uint64_t identity;	 /* differs with another one in its place */
+	char name[DOTNET_NAME_MAX]; /* of one that has no row; "": of one that has */
 };
 #define DOTNET_CLASS_DYNAMIC 7
 int dotnet_method_read(const struct dotnet *d, struct memory *m, uint64_t address, struct dotnet_method *ret);
 int dotnet_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		  struct runtime_function *ret);
+
+/* dotnet_pe.c: an assembly's image in memory. */
+struct dotnet_pe {
+	struct memory *memory;
+	uint64_t base, sections, directories, metadata;
+	uint32_t nr_sections;
+	bool raw; /* as the file is */
+};
+struct dotnet_directory { uint32_t rva, size; };
+int dotnet_pe_open(struct memory *m, uint64_t base, struct dotnet_pe *ret);
+int dotnet_pe_directory(const struct dotnet_pe *pe, uint32_t i, struct dotnet_directory *ret);
+int dotnet_pe_address(const struct dotnet_pe *pe, uint32_t rva, uint64_t *ret);
+
+/* dotnet_bytes.c: bytes of a blob, and numbers in it. -EBADMSG: it ends. */
+struct dotnet_bytes { const uint8_t *at, *end; };
+int dotnet_byte(struct dotnet_bytes *b, uint8_t *ret);
+int dotnet_number(struct dotnet_bytes *b, uint32_t *ret);
+int dotnet_signed(struct dotnet_bytes *b, int32_t *ret);
+
+/* dotnet_lines.c: file and lines of a method, by the portable PDB in its assembly. -ENOENT: it has none, or knows none. */
+int dotnet_lines(const struct dotnet_pe *pe, uint32_t row, struct runtime_function *ret);
+
+/* dotnet_pdb.c: a portable PDB, hostile; borrows the bytes. file, lines and start_line of ret are set, all or none. */
+int dotnet_pdb_lines(const uint8_t *bytes, size_t len, uint32_t row, struct runtime_function *ret);
 
 /* dotnet_metadata.c: an assembly's tables, as its image in memory has them (ECMA-335, II.24). */
 #define DOTNET_TABLES 0x2d
@@ -140,7 +187,7 @@ enum dotnet_table {
 	DOTNET_TYPE_REF = 1, DOTNET_TYPE_DEF = 2, DOTNET_METHOD_DEF = 6, DOTNET_TYPE_SPEC = 0x1b, DOTNET_NESTED = 0x29,
 	DOTNET_GENERIC = 0x2a,
 };
-int dotnet_metadata_open(struct memory *m, uint64_t image, struct dotnet_metadata *ret);
+int dotnet_metadata_open(const struct dotnet_pe *pe, struct dotnet_metadata *ret);
 /* A row counts from 1, a column from 0. */
 int dotnet_cell(const struct dotnet_metadata *d, uint32_t table, uint32_t row, uint32_t column, uint32_t *ret);
 int dotnet_string(const struct dotnet_metadata *d, uint32_t at, char *to, size_t size);

@@ -12,6 +12,7 @@
 #include "runtime/dotnet.h"
 
 #define STUB_KINDS	16 /* in place of a header */
+#define HEADER_DEBUG	0
 #define HEADER_METHOD	24
 #define HEADER_NR	32 /* of functions */
 #define HEADER_FUNCTION 36
@@ -20,26 +21,30 @@
 /* --- methods --- */
 
 /* All of a region is one function. */
-static int dotnet_own(const struct dotnet_method *method, struct runtime_code_made *ret)
+static int dotnet_own(const struct dotnet *d, struct memory *m, const struct dotnet_compiled *compiled,
+		      const struct dotnet_method *method, struct runtime_code_made *ret)
 {
 	struct runtime_code *c = &ret->code;
-	const struct runtime_frame f = {.key = method->address,
-					.cookie = {method->table, (uint64_t)method->class << 32 | method->token, method->name}};
-	int function, node;
+	const uint64_t row = (uint64_t)method->class << 32 | method->token;
+	const struct runtime_frame f = {.key = method->address, .cookie = {method->table, row, method->identity}};
+	int function, node, err;
 
 	c->identity[0] = method->address;
 	c->identity[1] = f.cookie[1] ^ method->table;
 	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
 		return -EALREADY;
 	function = runtime_code_add_function(ret, &f);
-	node = function < 0 ? function : runtime_code_add_node(ret, (uint32_t)function, 0, 0);
-	return node < 0 ? node : runtime_code_add_row(ret, 0, (uint32_t)node);
+	node = function < 0 ? function : runtime_code_add_node(ret, (uint32_t)function, 0, DOTNET_NO_POSITION);
+	err = node < 0 ? node : runtime_code_add_row(ret, 0, (uint32_t)node);
+	if (!err)
+		dotnet_bounds(d, m, compiled, (uint32_t)function, (uint32_t)node, ret);
+	return err;
 }
 
-/* A word that differs with other code in the same place: where it is, and by which codes its frame is left. */
-static uint64_t dotnet_words(const struct runtime_code *c, uint64_t name)
+/* A word that differs with other code in the same place: where it is, by which codes its frame is left, and its places. */
+static uint64_t dotnet_words(const struct runtime_code *c, uint64_t identity, uint64_t debug)
 {
-	uint64_t hash = c->start * 31 + c->end + (name << 1);
+	uint64_t hash = (c->start * 31 + c->end + (identity << 1)) * 31 + debug;
 
 	for (uint32_t i = 0; i < RUNTIME_CODE_WORDS; i++)
 		hash = hash * 1099511628211ULL ^ c->word[i];
@@ -47,7 +52,7 @@ static uint64_t dotnet_words(const struct runtime_code *c, uint64_t name)
 }
 
 static int dotnet_describe(const struct dotnet *d, struct memory *m, uint64_t base, const struct dotnet_function *f,
-			   uint64_t address, uint64_t pc, struct runtime_code_made *ret)
+			   const struct dotnet_compiled *compiled, uint64_t pc, struct runtime_code_made *ret)
 {
 	struct dotnet_method method;
 	int err = dotnet_unwind(m, base, f, pc, &ret->code);
@@ -55,13 +60,13 @@ static int dotnet_describe(const struct dotnet *d, struct memory *m, uint64_t ba
 	if (err)
 		return err;
 	/* How its frame is left is known all the same. */
-	if (!address || dotnet_method_read(d, m, address, &method)) {
+	if (!compiled->method || dotnet_method_read(d, m, compiled->method, &method)) {
 		snprintf(ret->code.name, sizeof(ret->code.name), "[unknown method of .NET]");
 		ret->code.identity[0] = ret->code.start;
 		return 0;
 	}
-	ret->code.identity[2] = dotnet_words(&ret->code, method.name);
-	return dotnet_own(&method, ret);
+	ret->code.identity[2] = dotnet_words(&ret->code, method.identity, compiled->debug);
+	return dotnet_own(d, m, compiled, &method, ret);
 }
 
 static int dotnet_jitted_function(struct memory *m, uint64_t header, uint64_t offset, struct dotnet_function *ret)
@@ -82,32 +87,36 @@ static int dotnet_jitted_function(struct memory *m, uint64_t header, uint64_t of
 static int dotnet_jitted(const struct dotnet *d, struct memory *m, const struct dotnet_range *range, uint64_t pc,
 			 struct runtime_code_made *ret)
 {
+	struct dotnet_compiled compiled = {.jitted = true};
 	struct dotnet_function f;
-	uint64_t start, header, method, end;
-	int err = dotnet_heap_find(m, range, pc, &start);
+	uint64_t header, end;
+	int err = dotnet_heap_find(m, range, pc, &compiled.code);
 
-	if (err || start < 8 || memory_u64(m, start - 8, &header))
+	if (err || compiled.code < 8 || memory_u64(m, compiled.code - 8, &header))
 		return err ? err : -EFAULT;
 	if (header < STUB_KINDS) {
-		err = dotnet_heap_next(m, range, start, &end);
-		return err ? err : dotnet_stub(m, (uint32_t)header, start, end, pc, &ret->code);
+		err = dotnet_heap_next(m, range, compiled.code, &end);
+		return err ? err : dotnet_stub(m, (uint32_t)header, compiled.code, end, pc, &ret->code);
 	}
+	if (range->flags & DOTNET_RANGE_COLLECTED)
+		ret->code.flags = RUNTIME_CODE_FLEETING;
 	err = dotnet_jitted_function(m, header, pc - range->start, &f);
-	if (err || memory_u64(m, header + HEADER_METHOD, &method))
+	if (err || memory_u64(m, header + HEADER_DEBUG, &compiled.debug) ||
+	    memory_u64(m, header + HEADER_METHOD, &compiled.method))
 		return err ? err : -EFAULT;
-	return dotnet_describe(d, m, range->start, &f, method, pc, ret);
+	return dotnet_describe(d, m, range->start, &f, &compiled, pc, ret);
 }
 
 static int dotnet_compiled_before(const struct dotnet *d, struct memory *m, const struct dotnet_range *range, uint64_t pc,
 				  struct runtime_code_made *ret)
 {
+	struct dotnet_compiled compiled;
 	struct dotnet_function f;
-	uint64_t method;
-	int err = dotnet_r2r_find(d, m, range, pc, &f, &method);
+	int err = dotnet_r2r_find(d, m, range, pc, &f, &compiled);
 
 	if (err == -ENOENT && pc >= range->start + f.begin && pc < range->start + f.end)
 		return dotnet_stub(m, DOTNET_NO_STUB, range->start + f.begin, range->start + f.end, pc, &ret->code);
-	return err ? err : dotnet_describe(d, m, range->start, &f, method, pc, ret);
+	return err ? err : dotnet_describe(d, m, range->start, &f, &compiled, pc, ret);
 }
 
 static int dotnet_code_read(const struct dotnet *d, struct memory *m, uint64_t pc, struct runtime_code_made *ret)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Tables of an assembly, by the image that the runtime has mapped: PE headers,
- * the header of the runtime's part, streams (ECMA-335, II.24 and II.25). A file
- * is mapped as it is, or by its sections.
+ * Tables of an assembly, by the image that the runtime has mapped: the header of
+ * the runtime's part, streams, rows (ECMA-335, II.24).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,75 +10,8 @@
 #include "base/cleanup.h"
 #include "runtime/dotnet.h"
 
-#define SECTIONS_MAX   96
-#define STREAMS_MAX    16
-#define CLI_BYTES      72
-#define CLI_DIRECTORY  14
-#define METADATA_MAGIC 0x424a5342u
-#define ROWS_MAX       (1u << 24)
-
-/* --- the image --- */
-
-struct dotnet_section { char name[8]; uint32_t size, rva, raw_size, raw; uint8_t rest[16]; };
-struct dotnet_pe { uint64_t base, sections; uint32_t nr_sections, cli; };
-
-static int dotnet_pe_open(struct memory *m, uint64_t base, struct dotnet_pe *ret)
-{
-	uint32_t pe, magic;
-	uint16_t nr, size, format;
-
-	if (memory_u32(m, base + 0x3c, &pe) || memory_u32(m, base + pe, &magic) ||
-	    memory_read(m, base + pe + 6, &nr, sizeof(nr)) || memory_read(m, base + pe + 20, &size, sizeof(size)) ||
-	    memory_read(m, base + pe + 24, &format, sizeof(format)))
-		return -EFAULT;
-	if (magic != 0x4550 || nr > SECTIONS_MAX || (format != 0x10b && format != 0x20b))
-		return -EBADMSG;
-	*ret = (struct dotnet_pe){.base = base, .sections = base + pe + 24 + size, .nr_sections = nr};
-	return memory_u32(m, base + pe + 24 + (format == 0x20b ? 112 : 96) + 8 * CLI_DIRECTORY, &ret->cli);
-}
-
-/* Of a file that is mapped as it is. */
-static int dotnet_pe_raw(struct memory *m, const struct dotnet_pe *pe, uint32_t rva, uint64_t *ret)
-{
-	struct dotnet_section s;
-
-	for (uint32_t i = 0; i < pe->nr_sections; i++) {
-		if (memory_read(m, pe->sections + sizeof(s) * i, &s, sizeof(s)))
-			return -EFAULT;
-		if (rva >= s.rva && rva - s.rva < s.raw_size) {
-			*ret = pe->base + s.raw + (rva - s.rva);
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
-
-static int dotnet_pe_address(struct memory *m, const struct dotnet_pe *pe, uint32_t rva, bool raw, uint64_t *ret)
-{
-	*ret = pe->base + rva;
-	return raw ? dotnet_pe_raw(m, pe, rva, ret) : 0;
-}
-
-/* Whether the metadata is found so, by their first words. */
-static bool dotnet_root_by(struct memory *m, const struct dotnet_pe *pe, bool raw, uint64_t *ret)
-{
-	uint32_t cli[4], magic;
-	uint64_t at;
-
-	return dotnet_pe_address(m, pe, pe->cli, raw, &at) == 0 && memory_read(m, at, cli, sizeof(cli)) == 0 &&
-	       cli[0] == CLI_BYTES && dotnet_pe_address(m, pe, cli[2], raw, ret) == 0 && memory_u32(m, *ret, &magic) == 0 &&
-	       magic == METADATA_MAGIC;
-}
-
-static int dotnet_root(struct memory *m, uint64_t image, uint64_t *ret)
-{
-	struct dotnet_pe pe;
-	int err = dotnet_pe_open(m, image, &pe);
-
-	if (err)
-		return err;
-	return dotnet_root_by(m, &pe, false, ret) || dotnet_root_by(m, &pe, true, ret) ? 0 : -EBADMSG;
-}
+#define STREAMS_MAX 16
+#define ROWS_MAX    (1u << 24)
 
 /* --- columns --- */
 
@@ -211,17 +143,16 @@ static int dotnet_stream(struct dotnet_metadata *d, uint64_t root, uint64_t *at,
 	return 0;
 }
 
-int dotnet_metadata_open(struct memory *m, uint64_t image, struct dotnet_metadata *ret)
+int dotnet_metadata_open(const struct dotnet_pe *pe, struct dotnet_metadata *ret)
 {
-	uint64_t root, at, tables = 0;
+	uint64_t root = pe->metadata, at, tables = 0;
+	struct memory *m = pe->memory;
 	uint32_t len;
 	uint16_t nr;
-	int err = dotnet_root(m, image, &root);
+	int err = 0;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->memory = m;
-	if (err)
-		return err;
 	if (memory_u32(m, root + 12, &len) || len > 256 || memory_read(m, root + 16 + len + 2, &nr, sizeof(nr)))
 		return -EFAULT;
 	at = root + 16 + len + 4;

@@ -14,6 +14,7 @@
 
 /* Of a ReadyToRunInfo. */
 #define COMPOSITE     40 /* that of the image, where it is one of several assemblies */
+#define CORE	      72 /* its ReadyToRunCoreInfo */
 #define FUNCTIONS     80
 #define NR_FUNCTIONS  88
 #define NR_COLD	      104
@@ -26,7 +27,7 @@
 #define VALUE_MASK    (UINT64_MAX >> 1)
 
 struct dotnet_bucket { uint64_t keys[4], values[4]; };
-struct dotnet_image { uint64_t base, functions, methods; uint32_t nr, nr_buckets; bool has_cold; };
+struct dotnet_image { uint64_t base, core, functions, methods; uint32_t nr, nr_buckets; bool has_cold; };
 
 static int dotnet_image_open(const struct dotnet *d, struct memory *m, const struct dotnet_range *range,
 			     struct dotnet_image *ret)
@@ -35,9 +36,9 @@ static int dotnet_image_open(const struct dotnet *d, struct memory *m, const str
 	uint32_t cold;
 
 	if (memory_u64(m, range->module + dotnet_row(d)->module_r2r, &info) || memory_u64(m, info + COMPOSITE, &info) ||
-	    memory_u64(m, info + FUNCTIONS, &ret->functions) || memory_u32(m, info + NR_FUNCTIONS, &ret->nr) ||
-	    memory_u32(m, info + NR_COLD, &cold) || memory_u64(m, info + dotnet_row(d)->r2r_methods, &ret->methods) ||
-	    memory_u32(m, ret->methods, &ret->nr_buckets))
+	    memory_u64(m, info + CORE, &ret->core) || memory_u64(m, info + FUNCTIONS, &ret->functions) ||
+	    memory_u32(m, info + NR_FUNCTIONS, &ret->nr) || memory_u32(m, info + NR_COLD, &cold) ||
+	    memory_u64(m, info + dotnet_row(d)->r2r_methods, &ret->methods) || memory_u32(m, ret->methods, &ret->nr_buckets))
 		return -EFAULT;
 	ret->base = range->start;
 	ret->has_cold = cold;
@@ -101,7 +102,7 @@ static int dotnet_functions_until(struct memory *m, const struct dotnet_image *i
 }
 
 /* The method of the function before index nr, or of one before whose handlers lie behind it. */
-static int dotnet_entry_before(struct memory *m, const struct dotnet_image *image, uint32_t nr, uint64_t *ret)
+static int dotnet_entry_before(struct memory *m, const struct dotnet_image *image, uint32_t nr, struct dotnet_compiled *ret)
 {
 	struct dotnet_function f;
 	int err = -ENOENT;
@@ -109,7 +110,11 @@ static int dotnet_entry_before(struct memory *m, const struct dotnet_image *imag
 	for (uint32_t i = 0; err == -ENOENT && i < HANDLERS_MAX && i < nr; i++) {
 		if (dotnet_function_read(m, image, nr - 1 - i, &f))
 			return -EFAULT;
-		err = dotnet_entry_find(m, image, image->base + f.begin, ret);
+		err = dotnet_entry_find(m, image, image->base + f.begin, &ret->method);
+		if (!err) {
+			ret->code = image->base + f.begin;
+			ret->debug = dotnet_r2r_debug(m, image->core, image->base, nr - 1 - i);
+		}
 	}
 	return err;
 }
@@ -129,7 +134,7 @@ static int dotnet_between(struct memory *m, const struct dotnet_image *image, co
 }
 
 int dotnet_r2r_find(const struct dotnet *d, struct memory *m, const struct dotnet_range *range, uint64_t pc,
-		    struct dotnet_function *ret, uint64_t *ret_method)
+		    struct dotnet_function *ret, struct dotnet_compiled *ret_compiled)
 {
 	struct dotnet_image image;
 	uint32_t nr;
@@ -143,10 +148,7 @@ int dotnet_r2r_find(const struct dotnet *d, struct memory *m, const struct dotne
 		return err;
 	if (!nr || pc - range->start >= ret->end)
 		return dotnet_between(m, &image, range, nr, ret);
-	err = dotnet_entry_before(m, &image, nr, ret_method);
-	if (err == -ENOENT) {
-		*ret_method = 0;
-		err = 0;
-	}
-	return err;
+	*ret_compiled = (struct dotnet_compiled){0};
+	err = dotnet_entry_before(m, &image, nr, ret_compiled);
+	return err == -ENOENT ? 0 : err;
 }

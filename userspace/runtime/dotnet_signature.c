@@ -23,7 +23,7 @@ enum { T_PTR = 0x0f, T_BYREF = 0x10, T_VALUE = 0x11, T_CLASS = 0x12, T_VAR = 0x1
 struct dotnet_signature {
 	const struct dotnet_metadata *d;
 	uint32_t type, method;
-	const uint8_t *at, *end;
+	struct dotnet_bytes in;
 	struct dotnet_text *to;
 };
 
@@ -38,32 +38,6 @@ static const char *dotnet_primitive(uint8_t type)
 	return type < ARRAY_SIZE(names) ? names[type] : NULL;
 }
 
-static int dotnet_byte(struct dotnet_signature *s, uint8_t *ret)
-{
-	if (s->at >= s->end)
-		return -EBADMSG;
-	*ret = *s->at++;
-	return 0;
-}
-
-/* A number of 1, 2 or 4 bytes. */
-static int dotnet_number(struct dotnet_signature *s, uint32_t *ret)
-{
-	uint8_t first, next;
-	uint32_t more;
-
-	if (dotnet_byte(s, &first))
-		return -EBADMSG;
-	more = first < 0x80 ? 0 : (first < 0xc0 ? 1 : 3);
-	*ret = first < 0x80 ? first : (first < 0xc0 ? first & 0x3f : first & 0x1f);
-	while (more--) {
-		if (dotnet_byte(s, &next))
-			return -EBADMSG;
-		*ret = *ret << 8 | next;
-	}
-	return 0;
-}
-
 /* By a number of table and row; without the count of generic parameters. */
 static int dotnet_type_ref(struct dotnet_signature *s)
 {
@@ -71,7 +45,7 @@ static int dotnet_type_ref(struct dotnet_signature *s)
 	char name[NAME_MAX_LEN];
 	uint32_t coded, at;
 
-	if (dotnet_number(s, &coded))
+	if (dotnet_number(&s->in, &coded))
 		return -EBADMSG;
 	if ((coded & 3) >= ARRAY_SIZE(tables)) {
 		dotnet_text(s->to, "?");
@@ -89,7 +63,7 @@ static int dotnet_parameter(struct dotnet_signature *s, bool of_method)
 	char name[NAME_MAX_LEN];
 	uint32_t n;
 
-	if (dotnet_number(s, &n))
+	if (dotnet_number(&s->in, &n))
 		return -EBADMSG;
 	if (dotnet_generic_name(s->d, of_method ? s->method << 1 | 1 : s->type << 1, n, name, sizeof(name)))
 		strcpy(name, "?");
@@ -104,7 +78,7 @@ static int dotnet_instance(struct dotnet_signature *s, unsigned depth)
 {
 	uint32_t n;
 	uint8_t kind;
-	int err = dotnet_byte(s, &kind) || dotnet_type_ref(s) || dotnet_number(s, &n) || n > PARAMS_MAX ? -EBADMSG : 0;
+	int err = dotnet_byte(&s->in, &kind) || dotnet_type_ref(s) || dotnet_number(&s->in, &n) || n > PARAMS_MAX ? -EBADMSG : 0;
 
 	dotnet_text(s->to, "<");
 	for (uint32_t i = 0; !err && i < n; i++) {
@@ -119,7 +93,7 @@ static int dotnet_instance(struct dotnet_signature *s, unsigned depth)
 static int dotnet_array(struct dotnet_signature *s, unsigned depth)
 {
 	uint32_t rank, n, skipped;
-	int err = dotnet_type(s, depth + 1) || dotnet_number(s, &rank) || rank > PARAMS_MAX ? -EBADMSG : 0;
+	int err = dotnet_type(s, depth + 1) || dotnet_number(&s->in, &rank) || rank > PARAMS_MAX ? -EBADMSG : 0;
 
 	if (err)
 		return err;
@@ -128,10 +102,10 @@ static int dotnet_array(struct dotnet_signature *s, unsigned depth)
 		dotnet_text(s->to, ",");
 	dotnet_text(s->to, "]");
 	for (int list = 0; list < 2; list++) {
-		if (dotnet_number(s, &n) || n > PARAMS_MAX)
+		if (dotnet_number(&s->in, &n) || n > PARAMS_MAX)
 			return -EBADMSG;
 		while (n--)
-			if (dotnet_number(s, &skipped))
+			if (dotnet_number(&s->in, &skipped))
 				return -EBADMSG;
 	}
 	return 0;
@@ -145,7 +119,7 @@ static int dotnet_parameters(struct dotnet_signature *s, uint8_t convention, uns
 	uint32_t n, generics;
 	int err;
 
-	if ((convention & GENERIC && dotnet_number(s, &generics)) || dotnet_number(s, &n))
+	if ((convention & GENERIC && dotnet_number(&s->in, &generics)) || dotnet_number(&s->in, &n))
 		return -EBADMSG;
 	s->to = &nowhere; /* what it returns */
 	err = dotnet_type(s, depth + 1);
@@ -164,7 +138,7 @@ static int dotnet_function_type(struct dotnet_signature *s, unsigned depth)
 	uint8_t convention;
 
 	dotnet_text(s->to, "delegate*");
-	return dotnet_byte(s, &convention) ? -EBADMSG : dotnet_parameters(s, convention, depth);
+	return dotnet_byte(&s->in, &convention) ? -EBADMSG : dotnet_parameters(s, convention, depth);
 }
 
 /* One that has another one within. */
@@ -183,14 +157,14 @@ static int dotnet_modified(struct dotnet_signature *s, unsigned depth)
 {
 	uint32_t coded;
 
-	return dotnet_number(s, &coded) ? -EBADMSG : dotnet_type(s, depth + 1);
+	return dotnet_number(&s->in, &coded) ? -EBADMSG : dotnet_type(s, depth + 1);
 }
 
 static int dotnet_type(struct dotnet_signature *s, unsigned depth)
 {
 	uint8_t type;
 
-	if (depth > DEPTH_MAX || dotnet_byte(s, &type))
+	if (depth > DEPTH_MAX || dotnet_byte(&s->in, &type))
 		return -EBADMSG;
 	if (dotnet_primitive(type)) {
 		dotnet_text(s->to, dotnet_primitive(type));
@@ -229,12 +203,12 @@ static int dotnet_type(struct dotnet_signature *s, unsigned depth)
 int dotnet_signature(const struct dotnet_metadata *d, uint32_t type, uint32_t method, uint32_t blob, struct dotnet_text *to)
 {
 	uint8_t bytes[BYTES_MAX], convention;
-	struct dotnet_signature s = {.d = d, .type = type, .method = method, .at = bytes, .to = to};
+	struct dotnet_signature s = {.d = d, .type = type, .method = method, .in = {.at = bytes}, .to = to};
 	uint32_t len;
 	int err = dotnet_blob(d, blob, bytes, sizeof(bytes), &len);
 
 	if (err)
 		return err;
-	s.end = bytes + len;
-	return dotnet_byte(&s, &convention) ? -EBADMSG : dotnet_parameters(&s, convention, 0);
+	s.in.end = bytes + len;
+	return dotnet_byte(&s.in, &convention) ? -EBADMSG : dotnet_parameters(&s, convention, 0);
 }

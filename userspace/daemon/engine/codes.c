@@ -134,7 +134,9 @@ static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, st
 {
 	if (!e->seen_ns || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
 		return false;
-	return when.time_ns < e->seen_ns + (codes_are_alert(t, when.time_ns) ? 1 : CODES_TRUST_NS);
+	if (codes_are_alert(t, when.time_ns) || (e->code && e->code->flags & RUNTIME_CODE_FLEETING))
+		return when.time_ns <= e->seen_ns;
+	return when.time_ns < e->seen_ns + CODES_TRUST_NS;
 }
 
 bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_when when)

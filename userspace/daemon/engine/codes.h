@@ -3,7 +3,8 @@
  * Regions of a process' code as its decoder described them, by address; regions
  * do not overlap. A region holds for samples between two readings that found the
  * same code, and for CODES_TRUST_NS after the last one, or not at all in a
- * process whose code is being replaced; then it is to be read again. What is
+ * process whose code is being replaced, or if it is code that may be soon
+ * (RUNTIME_CODE_FLEETING); then it is to be read again. What is
  * found there then, if it is other code, holds from that reading on: samples
  * taken in between are of neither. Of a runtime with epochs (struct runtime_ops)
  * a region holds besides only for samples of the epochs between the first and the

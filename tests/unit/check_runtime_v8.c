@@ -134,6 +134,36 @@ START_TEST(what_lies_between_places_of_an_inlined_function_is_its_own)
 }
 END_TEST
 
+/* Maglev's deoptimization data do not tell it: the position is where the call's arguments begin to be pushed. */
+START_TEST(a_position_is_of_all_up_to_its_call)
+{
+	/* mov rax, n; mov rax, n; call rax */
+	static const uint8_t code[] = {0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 0xff, 0xd0};
+
+	v8_put_smi(VW_DEOPT(v8_rows[VW_ROW].deopt_inlining + 9), VW_EXITS + 4);
+	put(VW_CODE_START + VW_CALL - 5, code, sizeof(code));
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(frames_at(VW_CALL - 6), 1);
+	ck_assert_uint_eq(frames_at(VW_CALL - 5), 2);
+	ck_assert_uint_eq(frames_at(VW_CALL - 5 + sizeof(code) - 1), 2);
+	ck_assert_uint_eq(frames_at(VW_CALL - 5 + sizeof(code)), 1);
+}
+END_TEST
+
+/* At 0x38, the outer function itself calls: what lies before and behind may be its own. */
+START_TEST(a_position_of_another_function_parts_those_around_it)
+{
+	static const uint8_t rows[] = {0, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10, 0x1a, 0xa7, 0x80, 0x80, 0x80, 0x10};
+
+	v8_put_bytes(1, rows, sizeof(rows));
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(frames_at(VW_CALL - 1), 2);
+	ck_assert_uint_eq(frames_at(VW_CALL + 1), 1);
+	ck_assert_uint_eq(frames_at(0x38), 1);
+	ck_assert_uint_eq(frames_at(VW_JUMP), 2);
+}
+END_TEST
+
 START_TEST(deoptimization_data_that_makes_no_sense_leaves_calls)
 {
 	const struct v8_row *row = &v8_rows[_i];
@@ -446,6 +476,8 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, another_function_in_its_place_is_stale);
 	tcase_add_test(t, optimized_code_has_what_was_inlined);
 	tcase_add_loop_test(t, what_lies_between_places_of_an_inlined_function_is_its_own, 0, VW_ROWS);
+	tcase_add_test(t, a_position_is_of_all_up_to_its_call);
+	tcase_add_test(t, a_position_of_another_function_parts_those_around_it);
 	tcase_add_loop_test(t, deoptimization_data_that_makes_no_sense_leaves_calls, 0, VW_ROWS);
 	tcase_add_test(t, a_place_behind_the_code_is_left_out);
 	tcase_add_loop_test(t, what_lies_between_two_functions_is_the_one_around_both, 0, ARRAY_SIZE(betweens));

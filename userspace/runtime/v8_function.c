@@ -190,16 +190,15 @@ static int v8_function_name(const struct v8 *v, struct memory *m, const struct v
 	return err;
 }
 
-static void v8_function_file(const struct v8 *v, struct memory *m, const struct v8_shared *s,
-			     struct runtime_function *ret)
+void v8_script_file(const struct v8 *v, struct memory *m, uint64_t script, char to[RUNTIME_PATH_MAX])
 {
 	static const char url[] = "file://";
 	uint64_t name;
 
-	if (v8_field(m, s->script, v->script_name, &name) || v8_name(v, m, name, ret->file, sizeof(ret->file)))
-		ret->file[0] = '\0';
-	if (!strncmp(ret->file, url, sizeof(url) - 1))
-		memmove(ret->file, ret->file + sizeof(url) - 1, strlen(ret->file) - sizeof(url) + 2);
+	if (v8_field(m, script, v->script_name, &name) || v8_name(v, m, name, to, RUNTIME_PATH_MAX))
+		to[0] = '\0';
+	if (!strncmp(to, url, sizeof(url) - 1))
+		memmove(to, to + sizeof(url) - 1, strlen(to) - sizeof(url) + 2);
 }
 
 /* --- lines --- */
@@ -288,8 +287,11 @@ int v8_decode(const struct runtime_attached *a, struct memory *m, const struct r
 	const struct v8 *v = v8_of(a);
 	struct v8_scope scope = {.start = -1, .end = -1};
 	struct v8_shared s, again;
-	int err = v8_frame_shared(v, m, f, &s);
+	int err;
 
+	if (f->cookie[1] == V8_BY_WASM)
+		return v8_wasm_decode(v, m, f, ret);
+	err = v8_frame_shared(v, m, f, &s);
 	if (!err && v8_is(v, m, s.name, v->type_scope))
 		err = v8_scope_read(v, m, s.name, &scope);
 	if (!err)
@@ -297,7 +299,7 @@ int v8_decode(const struct runtime_attached *a, struct memory *m, const struct r
 	if (err)
 		return err;
 	if (s.script) {
-		v8_function_file(v, m, &s, ret);
+		v8_script_file(v, m, s.script, ret->file);
 		v8_function_lines(v, m, f, &s, &scope, ret);
 	}
 	/* It was there all the while. */

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JavaScript programs that know their calls, lines and shares, in each tier of node, one of them through WebAssembly: every
-stack must be legal in every frame and whole; functions that differ only by name are told apart, also where they are inlined
-into one function; and of functions and modules that are made, dropped and collected all the time, none has another one's
-name. NODES names further programs of node, of other versions; JAVASCRIPT=all runs every mode, and longer."""
+"""JavaScript programs that know their calls, lines and shares, in each tier of node, one of them through WebAssembly, one
+through an addon: every stack must be legal in every frame and whole; functions that differ only by name are told apart, also
+where they are inlined into one function; and of functions and modules that are made, dropped and collected all the time,
+none has another one's name. NODES names further programs of node, of other versions; JAVASCRIPT=all runs every mode, and
+longer."""
 import collections
 import os
 import platform
@@ -49,7 +50,7 @@ def nodes():
 def javascript_frame(f):
     if f[1] == "v8js" and not WRAPPER.fullmatch(f[0]):
         return "%s %s:%d;" % (f[0], os.path.basename(f[5]), f[4] or f.start)
-    return ""
+    return "*%s;" % f[0] if f[0].startswith("addon_") else ""
 
 
 def javascript_frames(sample):
@@ -143,12 +144,13 @@ def main():
         return modes if ALL else dict(list(modes.items())[:1])
     ran = each("node.js", modes)
     wasm = each("wasm.js", chosen(WASM_MODES))
+    addon = each("addon.js", chosen({"addon": [], "addon jitless": ["--jitless"]}), os.path.join(lib.PROGRAMS, "addon.node"))
     churned = each("churn.js", chosen({"churn": [], "churn baseline": ["--always-sparkplug"], "churn jitless": ["--jitless"]}))
     churned += each("wasm_churn.js", {"wasm churn": []})
     leaves = each("leaves.js", {"leaves " + m: o for m, o in modes.items() if ALL or m == "optimized"})
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
-    for program, labels in (("node", ran), ("wasm", wasm)):
+    for program, labels in (("node", ran), ("wasm", wasm), ("addon", addon)):
         for label, pid in labels:
             judge(label, by_pid[pid], program)
     for label, pid in churned:

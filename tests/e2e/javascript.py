@@ -58,6 +58,21 @@ def javascript_frames(sample):
     return "".join(javascript_frame(f) for f in reversed(sample.frames))
 
 
+def judge_columns(label, samples):
+    """A place in the program's text is where a word, or something that is written with signs, begins."""
+    with open(os.path.join(known_program.WHERE, "node.js"), encoding="utf-8") as f:
+        text = [""] + f.read().splitlines()
+    found, wrong = 0, collections.Counter()
+    for s in samples:
+        for f in s.frames:
+            if f[1] == "v8js" and f[5].endswith("/node.js") and f.column:
+                found += s.count
+                if not text[f[4]][f.column - 1:f.column].strip():
+                    wrong["%d:%d" % (f[4], f.column)] += s.count
+    lib.ok(found > 0.5 * sum(s.count for s in samples) and not wrong, "%s: %d frames have a column, in their line: %s" % (
+        label, found, dict(wrong)))
+
+
 def judge(label, samples, program="node"):
     lines, cut, unknown, all_, lineless = [], collections.Counter(), 0, 0, 0
     for s in samples:
@@ -153,6 +168,8 @@ def main():
     for program, labels in (("node", ran), ("wasm", wasm), ("addon", addon)):
         for label, pid in labels:
             judge(label, by_pid[pid], program)
+            if label.endswith(" optimized") and program == "node":
+                judge_columns(label, by_pid[pid])
     for label, pid in churned:
         judge_churn(label, by_pid[pid])
     for label, pid in leaves:

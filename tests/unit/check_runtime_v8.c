@@ -69,6 +69,40 @@ START_TEST(a_function_without_name_has_the_inferred_one)
 }
 END_TEST
 
+/* A row is where a line begins, be it before the function, or a long one. */
+START_TEST(places_of_compiled_code_have_columns)
+{
+	ck_assert_int_eq(decode(VW_SHARED(0), 77ULL << 32 | 5, V8_BY_SHARED), 0);
+	ck_assert(function.has_columns);
+	ck_assert_uint_eq(function.lines[0].position, V8_AT(0));
+	ck_assert_uint_eq(function.lines[1].position, V8_AT(7));
+	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert(!function.has_columns);
+	v8_put_smi(VW_SCRIPT - 1 + 32, 4); /* the script begins within a line */
+	ck_assert_int_eq(decode(VW_SHARED(0), 77ULL << 32 | 5, V8_BY_SHARED), 0);
+	ck_assert(!function.has_columns);
+}
+END_TEST
+
+/* As of a bundle: the line with the function begins long before it. */
+START_TEST(a_long_line_has_columns_too)
+{
+	static const char line[] = "a\nbbbbbbbbbbbbbbb";
+
+	put64(VW_SCRIPT - 1 + 8, WORLD + 0x34001);
+	v8_put_object(WORLD + 0x34001, 40);
+	put32(WORLD + 0x34001 - 1 + 12, 40000);
+	for (uint32_t i = 0; i < 40000; i++)
+		put(WORLD + 0x34000 + 16 + i, "b", 1);
+	put(WORLD + 0x34000 + 16 + 10, line, strlen(line));
+	v8_put_smi(VW_SCOPE(1) - 1 + v8_rows[VW_ROW].scope_names + 8, 39000);
+	v8_put_smi(VW_SCOPE(1) - 1 + v8_rows[VW_ROW].scope_names + 16, 39500);
+	ck_assert_int_eq(decode(VW_SHARED(1), 77ULL << 32 | 6, V8_BY_SHARED), 0);
+	ck_assert_uint_eq(function.start_line, 2);
+	ck_assert_uint_eq(function.lines[0].position, V8_AT(12));
+}
+END_TEST
+
 START_TEST(a_function_that_was_copied_is_found_where_it_is)
 {
 	put64(VW_FUNCTION - 1 + 0x800, VW_MAP(300));
@@ -685,6 +719,8 @@ Suite *runtime_v8_suite(void)
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, a_function_has_name_script_and_lines_of_its_bytecodes);
 	tcase_add_test(t, a_function_without_name_has_the_inferred_one);
+	tcase_add_test(t, places_of_compiled_code_have_columns);
+	tcase_add_test(t, a_long_line_has_columns_too);
 	tcase_add_test(t, a_function_that_was_copied_is_found_where_it_is);
 	tcase_add_test(t, another_function_in_its_place_is_stale);
 	tcase_add_test(t, optimized_code_has_what_was_inlined);

@@ -234,14 +234,19 @@ static uint32_t v8_span_line(const struct v8_span *span, uint32_t at)
 	return line && span->first >= 0 ? line + (uint32_t)span->first : line;
 }
 
-/* Positions of compiled code are places in the script. */
-static void v8_lines_by_place(const struct v8_span *span, uint32_t start, struct runtime_function *ret)
+/*
+ * Positions of compiled code are places in the script, whose columns are known but for a script that begins within
+ * a line of its file.
+ */
+static void v8_lines_by_place(const struct v8 *v, struct memory *m, const struct v8_shared *s, const struct v8_span *span,
+			      struct runtime_function *ret)
 {
-	for (uint32_t i = 0; i < span->lines.nr; i++) {
-		uint32_t at = i ? span->lines.row[i].at : MAX(span->lines.row[i].at, start);
+	int32_t column;
 
-		ret->lines[ret->nr_lines++] = (struct runtime_line){V8_AT(at), v8_span_line(span, at)};
-	}
+	for (uint32_t i = 0; i < span->lines.nr; i++)
+		ret->lines[ret->nr_lines++] = (struct runtime_line){V8_AT(span->lines.row[i].at),
+								    v8_span_line(span, span->lines.row[i].at)};
+	ret->has_columns = v8_smi(m, s->script, v8_row(v)->script_line + 8, &column) == 0 && !column;
 }
 
 /* Those of interpreted code are offsets of bytecodes: most functions have no table of them until an error is thrown. */
@@ -276,7 +281,7 @@ static void v8_function_lines(const struct v8 *v, struct memory *m, const struct
 		return;
 	ret->start_line = v8_span_line(&span, start);
 	if (f->cookie[1] == V8_BY_SHARED)
-		v8_lines_by_place(&span, start, ret);
+		v8_lines_by_place(v, m, s, &span, ret);
 	else if (s->bytecodes)
 		v8_lines_by_bytecode(v, m, s->bytecodes, &span, ret);
 }

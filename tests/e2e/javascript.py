@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A JavaScript program that knows its calls, lines and shares, in each tier of node: every stack must be legal in every
-frame and whole; functions that differ only by name are told apart, also where they are inlined into one function; and of
-functions that are made, dropped and collected all the time, none has another one's name. NODES names further programs of
-node, of other versions; JAVASCRIPT=all runs every mode, and longer."""
+"""JavaScript programs that know their calls, lines and shares, in each tier of node, one of them through WebAssembly, one
+through an addon: every stack must be legal in every frame and whole; functions that differ only by name are told apart, also
+where they are inlined into one function; and of functions and modules that are made, dropped and collected all the time,
+none has another one's name. NODES names further programs of node, of other versions; JAVASCRIPT=all runs every mode, and
+longer."""
 import collections
 import os
 import platform
@@ -25,8 +26,10 @@ MODES = {
     "jitless": ["--jitless"],
     "far": ["--no-short-builtin-calls"],
 }
-CUT = re.compile(r"\[cut: .*")
-LEAF = re.compile(r"(remainder|float|array|shallow|calls|field)_\d")
+WASM_MODES = {"wasm": [], "wasm baseline": ["--no-wasm-tier-up"], "wasm optimized": ["--no-liftoff"]}
+CUT = re.compile(r"\[cut: (?!inside exec).*")
+LEAF = re.compile(r"(remainder|float|array|shallow|calls|field|wasm)_\d")
+WRAPPER = re.compile(r"\[(js-to-wasm wrapper|wasm-to-js wrapper|wasm jump table)\]")
 UNKNOWN = ("[JavaScript function]", "[anon]")
 
 
@@ -44,26 +47,46 @@ def nodes():
     return [p for p in there if is_known(p)]
 
 
+def javascript_frame(f):
+    if f[1] == "v8js" and not WRAPPER.fullmatch(f[0]):
+        return "%s %s:%d;" % (f[0], os.path.basename(f[5]), f[4] or f.start)
+    return "*%s;" % f[0] if f[0].startswith("addon_") else ""
+
+
 def javascript_frames(sample):
     """The frames of JavaScript from the outermost, as the checker reads them: where V8 has no lines, the function's first."""
-    return "".join("%s %s:%d;" % (f[0], os.path.basename(f[5]), f[4] or f.start)
-                   for f in reversed(sample.frames) if f[1] == "v8js")
+    return "".join(javascript_frame(f) for f in reversed(sample.frames))
 
 
-def judge(label, samples):
+def judge_columns(label, samples):
+    """A place in the program's text is where a word, or something that is written with signs, begins."""
+    with open(os.path.join(known_program.WHERE, "node.js"), encoding="utf-8") as f:
+        text = [""] + f.read().splitlines()
+    found, wrong = 0, collections.Counter()
+    for s in samples:
+        for f in s.frames:
+            if f[1] == "v8js" and f[5].endswith("/node.js") and f.column:
+                found += s.count
+                if not text[f[4]][f.column - 1:f.column].strip():
+                    wrong["%d:%d" % (f[4], f.column)] += s.count
+    lib.ok(found > 0.5 * sum(s.count for s in samples) and not wrong, "%s: %d frames have a column, in their line: %s" % (
+        label, found, dict(wrong)))
+
+
+def judge(label, samples, program="node"):
     lines, cut, unknown, all_, lineless = [], collections.Counter(), 0, 0, 0
     for s in samples:
         all_ += s.count
-        lineless += s.count * any(f[1] == "v8js" and f[5].endswith("node.js") and not f[4] for f in s.frames)
+        lineless += s.count * any(f[1] == "v8js" and f[5].endswith(program + ".js") and not f[4] for f in s.frames)
         for name in s.stack:
             if CUT.match(name):
                 cut[name] += s.count
         text = javascript_frames(s)
         if any(name in UNKNOWN for name in s.stack):
             unknown += s.count
-        elif "node.js" in text:
+        elif program + ".js" in text:
             lines += [text + " done 0"] * s.count
-    known_program.check(label, lines, "node.truth", "--slack", "6")
+    known_program.check(label, lines, program + ".truth", "--slack", "6")
     lib.ok(sum(cut.values()) <= 0.01 * all_, "%s: %d of %d stacks are cut: %s" % (label, sum(cut.values()), all_, dict(cut)))
     if label.endswith("interpreted"):
         lib.ok(lineless <= 0.01 * all_, "%s: %d of %d stacks have frames without a line" % (label, lineless, all_))
@@ -73,11 +96,12 @@ def judge(label, samples):
 
 def judge_churn(label, samples):
     """Function N of the program calls its own leaf, whose name ends in N."""
-    told, wrong, unknown, all_ = 0, collections.Counter(), 0, 0
+    told, wrong, unknown, cut, all_ = 0, collections.Counter(), 0, collections.Counter(), 0
     for s in samples:
         names = [f[0] for f in s.frames if f[1] == "v8js"]
         made = [n for n in names if re.fullmatch(r"(leaf|outer)_\d+", n)]
         all_ += s.count
+        cut.update({name: s.count for name in s.stack if CUT.match(name)})
         if "[JavaScript function]" in names or "[anon]" in s.stack:
             unknown += s.count
         elif made:
@@ -86,6 +110,7 @@ def judge_churn(label, samples):
                 wrong[";".join(made)] += s.count
     lib.note("%s: %d of %d samples are in made functions, %d unknown" % (label, told, all_, unknown))
     lib.ok(told > 0.3 * all_ and not wrong, "%s: no function has another one's name: %s" % (label, dict(wrong)))
+    lib.ok(sum(cut.values()) <= 0.01 * all_, "%s: %d of %d stacks are cut: %s" % (label, sum(cut.values()), all_, dict(cut)))
 
 
 def judge_leaves(label, samples):
@@ -110,8 +135,9 @@ def judge_leaves(label, samples):
     lib.ok(found[True] >= 0.9 * told and found[True] > 10, "%s: most have the function's own" % label)
 
 
-def run(node, options, program):
-    p = lib.start([node] + options + [os.path.join(known_program.WHERE, program), str(SECONDS)], stdout=subprocess.DEVNULL)
+def run(node, options, program, *arguments):
+    p = lib.start([node] + options + [os.path.join(known_program.WHERE, program), str(SECONDS), *arguments],
+                  stdout=subprocess.DEVNULL)
     p.wait(SECONDS * 8)
     lib.ok(p.returncode == 0, "%s ends well with %s (%s)" % (program, options, p.returncode))
     return p.pid
@@ -125,16 +151,25 @@ def main():
     modes = {m: MODES[m] for m in os.environ.get("JAVASCRIPT_MODES", ",".join(list(MODES)[:6 if ALL else 3])).split(",")}
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"},
                     targets={"include": sorted({"exe:" + os.path.basename(n) for n in found})})
-    ran = [("%s %s" % (os.path.basename(node), mode), run(node, options, "node.js"))
-           for node in found for mode, options in modes.items()]
-    churned = [("%s churn %s" % (os.path.basename(node), options), run(node, options, "churn.js"))
-               for node in found for options in ([[], ["--always-sparkplug"], ["--jitless"]] if ALL else [[]])]
-    leaves = [("%s leaves %s" % (os.path.basename(node), mode), run(node, options, "leaves.js"))
-              for node in found for mode, options in modes.items() if ALL or mode == "optimized"]
+    def each(program, modes, *arguments):
+        return [("%s %s" % (os.path.basename(node), mode), run(node, options, program, *arguments))
+                for node in found for mode, options in modes.items()]
+
+    def chosen(modes):
+        return modes if ALL else dict(list(modes.items())[:1])
+    ran = each("node.js", modes)
+    wasm = each("wasm.js", chosen(WASM_MODES))
+    addon = each("addon.js", chosen({"addon": [], "addon jitless": ["--jitless"]}), os.path.join(lib.PROGRAMS, "addon.node"))
+    churned = each("churn.js", chosen({"churn": [], "churn baseline": ["--always-sparkplug"], "churn jitless": ["--jitless"]}))
+    churned += each("wasm_churn.js", {"wasm churn": []})
+    leaves = each("leaves.js", {"leaves " + m: o for m, o in modes.items() if ALL or m == "optimized"})
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
-    for label, pid in ran:
-        judge(label, by_pid[pid])
+    for program, labels in (("node", ran), ("wasm", wasm), ("addon", addon)):
+        for label, pid in labels:
+            judge(label, by_pid[pid], program)
+            if label.endswith(" optimized") and program == "node":
+                judge_columns(label, by_pid[pid])
     for label, pid in churned:
         judge_churn(label, by_pid[pid])
     for label, pid in leaves:

@@ -361,8 +361,8 @@ def check_ledger(status, what, stopped=False):
 # Profiles, by the reader that is not our encoder.
 
 class Frame(tuple):
-    """(name, type, address, file, line, source), and the line where its function begins."""
-    start = 0
+    """(name, type, address, file, line, source), the line where its function begins, and the column in its line."""
+    start = column = 0
 
 
 class Sample:
@@ -415,8 +415,8 @@ class Request:
             functions = [self.d.functions[x.function] for x in at.lines]
             self.frames_of[i] = [Frame((self.text(f.name), kind, at.address, where, x.line, self.text(f.filename)))
                                  for f, x in zip(functions, at.lines)]
-            for frame, f in zip(self.frames_of[i], functions):
-                frame.start = f.start_line
+            for frame, f, x in zip(self.frames_of[i], functions, at.lines):
+                frame.start, frame.column = f.start_line, x.column
         return self.frames_of[i]
 
     def stack(self, i):

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "tests/lib/code_world.h"
 #include "tests/lib/v8_world.h"
+#include "tests/lib/v8_wasm_world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,7 +27,7 @@ static void step_out(const struct runtime_attached *a, struct runtime_code_made 
 
 	for (size_t i = 0; i < size && i < 17; i++)
 		reg[i] ^= data[i];
-	for (uint32_t kind = 0; kind < 7; kind++) {
+	for (uint32_t kind = 0; kind <= V8_WASM; kind++) {
 		struct runtime_step step = {0};
 
 		c->code.kind = kind;
@@ -36,7 +37,10 @@ static void step_out(const struct runtime_attached *a, struct runtime_code_made 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint64_t places[] = {VW_CODE_START + 0x20, VW_CODE_START + 0x70, VW_BUILTINS + 0x210, VW_BUILTINS + 0x410};
+	static const uint64_t places[] = {VW_CODE_START + 0x20,		  VW_CODE_START + 0x70,
+					  VW_BUILTINS + 0x210,		  VW_BUILTINS + 0x410,
+					  VW_WASM_START(VW_FIRST) + 0x20, VW_WASM_START(VW_SECOND),
+					  VW_WASM_START(VW_TO_JS)};
 	static struct runtime_attached a;
 	static struct runtime_code_made made;
 
@@ -44,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memset(world, 0, sizeof(world));
 	v8_world_make(&a, data[1] % VW_ROWS);
+	v8_wasm_put(&a, data[1] % VW_ROWS);
 	for (size_t i = 2; i < size;)
 		i += world_lay(data + i, size - i);
 	memset(&made, 0, sizeof(made));

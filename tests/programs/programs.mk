@@ -13,7 +13,8 @@ PROGRAMS     := $(PROGRAM_SRCS:tests/programs/%.c=$(BUILD)/programs/%) \
 		$(BUILD)/programs/shares-static $(BUILD)/programs/short-static \
 		$(BUILD)/programs/tomorrow-static \
 		$(BUILD)/programs/forkstorm-static $(BUILD)/programs/hostile-static $(BUILD)/programs/hang \
-		$(BUILD)/programs/plugin-a.so $(BUILD)/programs/plugin-b.so $(BUILD)/programs/throws \
+		$(BUILD)/programs/plugin-a.so $(BUILD)/programs/plugin-b.so $(BUILD)/programs/addon.node \
+		$(BUILD)/programs/throws \
 		$(BUILD)/programs/takeover-held $(TAKEOVERS)
 PROGRAM_CFLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -fomit-frame-pointer -Wall -Wextra -Wno-unused-parameter
 
@@ -34,6 +35,10 @@ $(BUILD)/programs/plugin-%.so: tests/programs/plugins/plugin.c
 	@mkdir -p $(@D)
 	$(call say,CC )
 	$(Q)gcc $(PROGRAM_CFLAGS) -fPIC -shared -DNAME=burn_plugin_$* $(if $(filter b,$*),-DPAD) -o $@ $<
+$(BUILD)/programs/addon.node: tests/programs/addon/addon.c
+	@mkdir -p $(@D)
+	$(call say,CC )
+	$(Q)gcc $(PROGRAM_CFLAGS) -fPIC -shared -o $@ $<
 $(BUILD)/programs/%: tests/programs/%.cc
 	@mkdir -p $(@D)
 	$(call say,CXX)

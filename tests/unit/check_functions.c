@@ -117,19 +117,42 @@ static const struct { uint32_t position, line; } places[] = {{0, 11}, {3, 11}, {
 
 START_TEST(line_is_that_of_the_row_before)
 {
+	uint32_t column = 1;
+
 	settle(&one, 1, 0, named("f"));
-	ck_assert_uint_eq(function_line(functions_find(&one, frame(1, 0))->function, places[_i].position), places[_i].line);
+	ck_assert_uint_eq(function_line(functions_find(&one, frame(1, 0))->function, places[_i].position, &column),
+			  places[_i].line);
+	ck_assert_uint_eq(column, 0);
+}
+END_TEST
+
+START_TEST(column_is_the_distance_from_the_row_where_positions_are_of_characters)
+{
+	struct runtime_function *f = (struct runtime_function *)named("f");
+	uint32_t column;
+
+	f->has_columns = true;
+	settle(&one, 1, 0, f);
+	ck_assert_uint_eq(function_line(functions_find(&one, frame(1, 0))->function, 4, &column), 12);
+	ck_assert_uint_eq(column, 1);
+	function_line(functions_find(&one, frame(1, 0))->function, 9, &column);
+	ck_assert_uint_eq(column, 6);
+	f->has_columns = false;
+	settle(&two, 1, 0, f);
+	ck_assert_ptr_ne(functions_find(&one, frame(1, 0))->function, functions_find(&two, frame(1, 0))->function);
 }
 END_TEST
 
 START_TEST(function_without_lines_has_none)
 {
 	struct runtime_function *f = (struct runtime_function *)named("f");
+	uint32_t column;
 
 	f->nr_lines = 0;
 	f->file[0] = '\0';
 	settle(&one, 1, 0, f);
-	ck_assert_uint_eq(function_line(functions_find(&one, frame(1, 0))->function, 5), 0);
+	ck_assert_uint_eq(function_line(functions_find(&one, frame(1, 0))->function, 5, &column), 0);
+	ck_assert_uint_eq(column, 0);
 	ck_assert_ptr_null(functions_find(&one, frame(1, 0))->function->file);
 }
 END_TEST
@@ -176,6 +199,7 @@ Suite *functions_suite(void)
 	tcase_add_test(t, texts_count_as_bytes);
 	tcase_add_test(t, equal_functions_share_one_object);
 	tcase_add_loop_test(t, line_is_that_of_the_row_before, 0, ARRAY_SIZE(places));
+	tcase_add_test(t, column_is_the_distance_from_the_row_where_positions_are_of_characters);
 	tcase_add_test(t, function_without_lines_has_none);
 	tcase_add_test(t, what_was_read_too_early_is_asked_again);
 	tcase_add_test(t, table_of_a_process_is_bounded);

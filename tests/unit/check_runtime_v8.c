@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "tests/lib/code_world.h"
 #include "tests/lib/v8_world.h"
+#include "tests/lib/v8_wasm_world.h"
 
 Suite *runtime_v8_suite(void);
 
@@ -21,6 +22,7 @@ static void setup_row(uint16_t row)
 	memset(world, 0, sizeof(world));
 	memory_question(&memory);
 	v8_world_make(&attached, row);
+	v8_wasm_put(&attached, row);
 	memset(&made, 0, sizeof(made));
 }
 
@@ -64,6 +66,40 @@ START_TEST(a_function_without_name_has_the_inferred_one)
 	ck_assert_str_eq(function.name, "it.second");
 	ck_assert_uint_eq(function.start_line, 2);
 	ck_assert_uint_eq(line_at(V8_AT(13)), 3);
+}
+END_TEST
+
+/* A row is where a line begins, be it before the function, or a long one. */
+START_TEST(places_of_compiled_code_have_columns)
+{
+	ck_assert_int_eq(decode(VW_SHARED(0), 77ULL << 32 | 5, V8_BY_SHARED), 0);
+	ck_assert(function.has_columns);
+	ck_assert_uint_eq(function.lines[0].position, V8_AT(0));
+	ck_assert_uint_eq(function.lines[1].position, V8_AT(7));
+	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert(!function.has_columns);
+	v8_put_smi(VW_SCRIPT - 1 + 32, 4); /* the script begins within a line */
+	ck_assert_int_eq(decode(VW_SHARED(0), 77ULL << 32 | 5, V8_BY_SHARED), 0);
+	ck_assert(!function.has_columns);
+}
+END_TEST
+
+/* As of a bundle: the line with the function begins long before it. */
+START_TEST(a_long_line_has_columns_too)
+{
+	static const char line[] = "a\nbbbbbbbbbbbbbbb";
+
+	put64(VW_SCRIPT - 1 + 8, WORLD + 0x34001);
+	v8_put_object(WORLD + 0x34001, 40);
+	put32(WORLD + 0x34001 - 1 + 12, 40000);
+	for (uint32_t i = 0; i < 40000; i++)
+		put(WORLD + 0x34000 + 16 + i, "b", 1);
+	put(WORLD + 0x34000 + 16 + 10, line, strlen(line));
+	v8_put_smi(VW_SCOPE(1) - 1 + v8_rows[VW_ROW].scope_names + 8, 39000);
+	v8_put_smi(VW_SCOPE(1) - 1 + v8_rows[VW_ROW].scope_names + 16, 39500);
+	ck_assert_int_eq(decode(VW_SHARED(1), 77ULL << 32 | 6, V8_BY_SHARED), 0);
+	ck_assert_uint_eq(function.start_line, 2);
+	ck_assert_uint_eq(function.lines[0].position, V8_AT(12));
 }
 END_TEST
 
@@ -131,6 +167,36 @@ START_TEST(what_lies_between_places_of_an_inlined_function_is_its_own)
 	ck_assert_uint_eq(frames_at(VW_CALL + 8), 2);
 	ck_assert_uint_eq(frames_at(VW_JUMP + 5), 2);
 	ck_assert_uint_eq(frames_at(VW_JUMP + 6), 1);
+}
+END_TEST
+
+/* Maglev's deoptimization data do not tell it: the position is where the call's arguments begin to be pushed. */
+START_TEST(a_position_is_of_all_up_to_its_call)
+{
+	/* mov rax, n; mov rax, n; call rax */
+	static const uint8_t code[] = {0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 0xff, 0xd0};
+
+	v8_put_smi(VW_DEOPT(v8_rows[VW_ROW].deopt_inlining + 9), VW_EXITS + 4);
+	put(VW_CODE_START + VW_CALL - 5, code, sizeof(code));
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(frames_at(VW_CALL - 6), 1);
+	ck_assert_uint_eq(frames_at(VW_CALL - 5), 2);
+	ck_assert_uint_eq(frames_at(VW_CALL - 5 + sizeof(code) - 1), 2);
+	ck_assert_uint_eq(frames_at(VW_CALL - 5 + sizeof(code)), 1);
+}
+END_TEST
+
+/* At 0x38, the outer function itself calls: what lies before and behind may be its own. */
+START_TEST(a_position_of_another_function_parts_those_around_it)
+{
+	static const uint8_t rows[] = {0, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10, 0x1a, 0xa7, 0x80, 0x80, 0x80, 0x10};
+
+	v8_put_bytes(1, rows, sizeof(rows));
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(frames_at(VW_CALL - 1), 2);
+	ck_assert_uint_eq(frames_at(VW_CALL + 1), 1);
+	ck_assert_uint_eq(frames_at(0x38), 1);
+	ck_assert_uint_eq(frames_at(VW_JUMP), 2);
 }
 END_TEST
 
@@ -434,6 +500,217 @@ START_TEST(a_bytecode_without_frame_is_its_functions)
 }
 END_TEST
 
+static int decode_wasm(uint32_t i, uint32_t of)
+{
+	memset(&function, 0, sizeof(function));
+	ck_assert_int_eq(code_at(VW_WASM_START(i) + 5), 0);
+	ck_assert_uint_eq(made.code.kind, V8_WASM);
+	ck_assert_uint_eq(made.code.start, VW_WASM_START(i));
+	ck_assert_uint_eq(made.code.end, VW_WASM_START(i) + VW_WASM_BYTES);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	memory_question(&memory);
+	return v8_decode(&attached, &memory, &made.functions[of], &function);
+}
+
+START_TEST(a_function_of_webassembly_has_the_name_of_the_name_section)
+{
+	setup_row((uint16_t)_i);
+	ck_assert_int_eq(decode_wasm(VW_FIRST, 0), 0);
+	ck_assert_str_eq(function.name, "first");
+	ck_assert_str_eq(function.file, "/srv/app.js");
+	ck_assert_uint_eq(function.nr_lines, 0);
+}
+END_TEST
+
+START_TEST(a_function_of_webassembly_that_was_just_compiled_is_found)
+{
+	setup_row((uint16_t)_i);
+	put32(VW_WASM_CODE(VW_SECOND) + v8_rows[_i].wasm.index, 300);
+	ck_assert_int_eq(decode_wasm(VW_SECOND, 0), 0);
+	ck_assert_str_eq(function.name, "far");
+}
+END_TEST
+
+START_TEST(a_function_of_webassembly_without_a_name_has_its_number)
+{
+	ck_assert_int_eq(decode_wasm(VW_SECOND, 0), 0);
+	ck_assert_str_eq(function.name, "wasm-function[2]");
+	put64(VW_WIRE - 8, 30); /* cut within the name section */
+	ck_assert_int_eq(decode_wasm(VW_FIRST, 0), 0);
+	ck_assert_str_eq(function.name, "wasm-function[1]");
+}
+END_TEST
+
+START_TEST(wrappers_and_jump_tables_of_webassembly_are_named_for_what_they_are)
+{
+	setup_row((uint16_t)_i);
+	ck_assert_int_eq(code_at(VW_WASM_START(VW_TABLE_CODE) + 0x100), 0);
+	ck_assert_str_eq(made.code.name, "[wasm jump table]");
+	ck_assert_uint_eq(made.code.nr_functions, 0);
+	if (!v8_rows[_i].wasm.wrappers)
+		return;
+	ck_assert_int_eq(code_at(VW_WASM_START(VW_TO_JS)), 0);
+	ck_assert_str_eq(made.code.name, "[wasm-to-js wrapper]");
+}
+END_TEST
+
+START_TEST(wrappers_in_the_heap_are_left_as_webassembly_is)
+{
+	code_of(7, "\x55\x48\x89\xe5", 4);
+	ck_assert_str_eq(made.code.name, "[js-to-wasm wrapper]");
+	ck_assert_uint_eq(made.code.kind, V8_WASM);
+	code_of(3, "\x55\x48\x89\xe5", 4);
+	ck_assert_str_eq(made.code.name, "[regular expression]");
+	ck_assert_uint_eq(made.code.kind, V8_BUILTIN);
+	code_of(1, "\x55\x48\x89\xe5", 4);
+	ck_assert_str_eq(made.code.name, "[generated code of V8]");
+}
+END_TEST
+
+/* Where one module lay, another one lies: nothing but its script's number tells. */
+START_TEST(another_module_in_its_place_is_stale)
+{
+	struct runtime_frame f;
+
+	ck_assert_int_eq(decode_wasm(VW_FIRST, 0), 0);
+	f = made.functions[0];
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	ck_assert_int_eq(code_at(VW_WASM_START(VW_FIRST)), -EALREADY);
+	put64(VW_NODE(9) + 8, WORLD + 0x335); /* the script is being moved, and is the same */
+	ck_assert_int_eq(code_at(VW_WASM_START(VW_FIRST)), -EALREADY);
+	put64(VW_NODE(8) + 24, VW_SCRIPT_ID + 1);
+	memory_question(&memory);
+	ck_assert_int_eq(v8_decode(&attached, &memory, &f, &function), -ESTALE);
+	ck_assert_int_eq(code_at(VW_WASM_START(VW_FIRST)), 0);
+	put64(VW_MANAGER + v8_rows[VW_ROW].wasm.spaces, 0);
+	memory_question(&memory);
+	ck_assert_int_eq(v8_decode(&attached, &memory, &f, &function), -ESTALE);
+}
+END_TEST
+
+/* Without a script, names tell modules apart. */
+START_TEST(a_module_without_a_script_has_names_but_no_file)
+{
+	struct runtime_frame f;
+
+	put64(VW_MANAGER + v8_rows[VW_ROW].wasm.isolates, 0);
+	ck_assert_int_eq(decode_wasm(VW_FIRST, 0), 0);
+	ck_assert_str_eq(function.name, "first");
+	ck_assert_str_eq(function.file, "");
+	f = made.functions[0];
+	put(VW_WIRE + 34, "other", 5);
+	memory_question(&memory);
+	ck_assert_int_eq(v8_decode(&attached, &memory, &f, &function), -ESTALE);
+	ck_assert_int_eq(decode_wasm(VW_FIRST, 0), 0);
+	ck_assert_str_eq(function.name, "other");
+}
+END_TEST
+
+/* How many functions are at an offset of the first one, in which the second one is inlined. */
+static uint32_t wasm_frames_at(uint32_t offset)
+{
+	uint64_t chain[4];
+
+	return code_chain(&made, VW_WASM_START(VW_FIRST) + offset, false, chain);
+}
+
+START_TEST(what_is_inlined_into_webassembly_is_told_by_its_calls)
+{
+	setup_row(3);
+	ck_assert_int_eq(decode_wasm(VW_FIRST, 1), 0);
+	ck_assert_str_eq(function.name, "wasm-function[2]");
+	ck_assert_uint_eq(made.code.nr_functions, 2);
+	ck_assert_uint_eq(wasm_frames_at(0x1f), 1);
+	ck_assert_uint_eq(wasm_frames_at(0x20), 2);
+	ck_assert_uint_eq(wasm_frames_at(0x2f), 2);
+	ck_assert_uint_eq(wasm_frames_at(0x30), 1);
+	ck_assert_uint_eq(wasm_frames_at(0x60), 1);
+	ck_assert_uint_eq(wasm_frames_at(0x1ff), 1);
+}
+END_TEST
+
+START_TEST(inlinings_of_webassembly_that_lead_in_a_circle_are_left_out)
+{
+	const int64_t itself = (int64_t)1 << 31 | 2;
+
+	setup_row(3);
+	for (uint32_t i = 0; i < 64; i++)
+		put(VW_METADATA + i, &itself, sizeof(itself));
+	ck_assert_int_eq(code_at(VW_WASM_START(VW_FIRST)), 0);
+	ck_assert_uint_eq(made.code.nr_functions, 1);
+	ck_assert_uint_eq(wasm_frames_at(0x20), 1);
+}
+END_TEST
+
+/* The caller's address as of code of WebAssembly, as caller_at. */
+static uint64_t wasm_caller_at(uint32_t offset)
+{
+	struct runtime_step s;
+
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x111);
+	put64(FP - 8, 8);
+	put64(FP - 0x100, WORLD + 0x222);
+	ck_assert_int_eq(step(VW_WASM_START(VW_FIRST) + offset, true, FP - 0x100, &s), 0);
+	return s.pc - WORLD;
+}
+
+START_TEST(webassembly_has_a_frame_by_its_own_instructions_or_by_a_call)
+{
+	static const uint8_t own[] = {0x55, 0x48, 0x89, 0xe5, 0x6a, 8, 0x90, 0x48, 0x8b, 0xe5, 0x5d, 0xc2, 0x10, 0, 0x50};
+	static const uint8_t call[] = {0x41, 0xbc, 6, 0, 0, 0, 0xe8, 1, 2, 3, 4, 0x48, 0x81, 0xec};
+
+	put(VW_WASM_START(VW_FIRST), own, sizeof(own));
+	ck_assert_int_eq(code_at(VW_WASM_START(VW_FIRST)), 0);
+	ck_assert_uint_eq(wasm_caller_at(0), 0x222);
+	ck_assert_uint_eq(wasm_caller_at(6), 0x111);
+	ck_assert_uint_eq(wasm_caller_at(11), 0x222);
+	ck_assert_uint_eq(wasm_caller_at(14), 0x111);
+	put(VW_WASM_START(VW_FIRST), call, sizeof(call));
+	ck_assert_int_eq(code_at(VW_WASM_START(VW_FIRST)), 0);
+	ck_assert_uint_eq(wasm_caller_at(6), 0x222);
+	ck_assert_uint_eq(wasm_caller_at(11), 0x111);
+}
+END_TEST
+
+/* More returns than a region has words for: what lies behind them has a frame. */
+START_TEST(code_with_many_returns_has_a_frame_behind_them)
+{
+	static const uint8_t epilogue[] = {0x48, 0x8b, 0xe5, 0x5d, 0xc3};
+
+	put(VW_WASM_START(VW_FIRST), "\x55\x48\x89\xe5", 4);
+	for (uint32_t i = 0; i < 24; i++)
+		put(VW_WASM_START(VW_FIRST) + 16 * (i + 1), epilogue, sizeof(epilogue));
+	ck_assert_int_eq(code_at(VW_WASM_START(VW_FIRST)), 0);
+	ck_assert_uint_eq(wasm_caller_at(20), 0x222);
+	ck_assert_uint_eq(wasm_caller_at(30), 0x111);
+	ck_assert_uint_eq(wasm_caller_at(0x1f0), 0x111);
+}
+END_TEST
+
+/* It is called by code whose frame it makes, and stands for that code until then. */
+START_TEST(what_makes_a_frame_of_webassembly_leads_to_its_caller)
+{
+	static const uint8_t code[] = {0x5f, 0x55, 0x48, 0x89, 0xe5, 0x6a, 8, 0x57, 0xc3};
+	struct runtime_step s;
+
+	((struct v8 *)attached.param)->setup = VW_BUILTINS + 0x100;
+	put(VW_BUILTINS + 0x100, code, sizeof(code));
+	put64(FP - 0x100, WORLD + 0x222);
+	put64(FP - 0xf8, WORLD + 0x333);
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x111);
+	ck_assert_int_eq(code_at(VW_BUILTINS + 0x100), 0);
+	ck_assert_int_eq(step(VW_BUILTINS + 0x100, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x333);
+	ck_assert_uint_eq(s.fp, FP);
+	ck_assert_int_eq(step(VW_BUILTINS + 0x101, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x222);
+	ck_assert_int_eq(step(VW_BUILTINS + 0x107, true, FP - 8, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x111);
+}
+END_TEST
+
 Suite *runtime_v8_suite(void)
 {
 	Suite *s = suite_create("runtime_v8");
@@ -442,10 +719,14 @@ Suite *runtime_v8_suite(void)
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, a_function_has_name_script_and_lines_of_its_bytecodes);
 	tcase_add_test(t, a_function_without_name_has_the_inferred_one);
+	tcase_add_test(t, places_of_compiled_code_have_columns);
+	tcase_add_test(t, a_long_line_has_columns_too);
 	tcase_add_test(t, a_function_that_was_copied_is_found_where_it_is);
 	tcase_add_test(t, another_function_in_its_place_is_stale);
 	tcase_add_test(t, optimized_code_has_what_was_inlined);
 	tcase_add_loop_test(t, what_lies_between_places_of_an_inlined_function_is_its_own, 0, VW_ROWS);
+	tcase_add_test(t, a_position_is_of_all_up_to_its_call);
+	tcase_add_test(t, a_position_of_another_function_parts_those_around_it);
 	tcase_add_loop_test(t, deoptimization_data_that_makes_no_sense_leaves_calls, 0, VW_ROWS);
 	tcase_add_test(t, a_place_behind_the_code_is_left_out);
 	tcase_add_loop_test(t, what_lies_between_two_functions_is_the_one_around_both, 0, ARRAY_SIZE(betweens));
@@ -460,6 +741,18 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_bytecode_that_runs_stands_for_its_function);
 	tcase_add_test(t, a_stub_without_frame_is_known_by_its_callers_context);
 	tcase_add_test(t, a_bytecode_without_frame_is_its_functions);
+	tcase_add_loop_test(t, a_function_of_webassembly_has_the_name_of_the_name_section, 0, VW_ROWS);
+	tcase_add_loop_test(t, a_function_of_webassembly_that_was_just_compiled_is_found, 0, VW_ROWS);
+	tcase_add_test(t, a_function_of_webassembly_without_a_name_has_its_number);
+	tcase_add_loop_test(t, wrappers_and_jump_tables_of_webassembly_are_named_for_what_they_are, 0, VW_ROWS);
+	tcase_add_test(t, wrappers_in_the_heap_are_left_as_webassembly_is);
+	tcase_add_test(t, another_module_in_its_place_is_stale);
+	tcase_add_test(t, a_module_without_a_script_has_names_but_no_file);
+	tcase_add_test(t, what_is_inlined_into_webassembly_is_told_by_its_calls);
+	tcase_add_test(t, inlinings_of_webassembly_that_lead_in_a_circle_are_left_out);
+	tcase_add_test(t, webassembly_has_a_frame_by_its_own_instructions_or_by_a_call);
+	tcase_add_test(t, code_with_many_returns_has_a_frame_behind_them);
+	tcase_add_test(t, what_makes_a_frame_of_webassembly_leads_to_its_caller);
 	suite_add_tcase(s, t);
 	return s;
 }

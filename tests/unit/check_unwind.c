@@ -601,6 +601,35 @@ START_TEST(code_that_may_be_a_runtimes_is_not_searched_from)
 }
 END_TEST
 
+static int knows_the_caller(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
+			    const struct mapping **ret_wait)
+{
+	(void)ctx, (void)final, (void)ret_wait;
+	if (f->pc != BASE + 0x2f10)
+		return -ENOENT;
+	*ret = (struct unwind_code_step){.pc = BASE + 0x2310, .sp = STACK + 64, .cfa = STACK + 64};
+	return 0;
+}
+
+/* pop rbp, and perhaps add rsp, n: by which rbp is too far from the caller's stack for a small row. */
+static const struct { uint8_t code[9]; uint8_t len; } guessed[] = {
+	{{0x5d, 0xc3}, 2}, {{0x5d, 0x48, 0x81, 0xc4, 0, 0, 9, 0, 0xc3}, 9},
+};
+
+START_TEST(what_a_runtime_says_of_a_files_code_goes_before_a_guess)
+{
+	const struct unwind_code some = {.step = knows_the_caller};
+
+	memcpy(&tiny.image[0x2f10], guessed[_i].code, guessed[_i].len);
+	reopen();
+	in.code = &some;
+	reg[RIP] = BASE + 0x2f10;
+	word(1, BASE + 0x2110);
+	EXPECT(UNWIND_ROOT, BASE + 0x2f10, BASE + 0x2310);
+	ck_assert_uint_eq(out.frames[1].guess, FRAME_SURE);
+}
+END_TEST
+
 /* 0x2200's rows are by the frame pointer, 0x2100's by the stack pointer: 24 bytes below the return address. */
 static const struct unwind_gate called[] = {{.start = BASE + 0x2200, .end = BASE + 0x2300},
 					    {.start = BASE + 0x2100, .end = BASE + 0x2200}};
@@ -1119,6 +1148,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, search_waits_for_a_file_that_is_not_open);
 	tcase_add_test(t, search_goes_on_beyond_a_copy_that_is_too_short);
 	tcase_add_test(t, code_that_may_be_a_runtimes_is_not_searched_from);
+	tcase_add_loop_test(t, what_a_runtime_says_of_a_files_code_goes_before_a_guess, 0, ARRAY_SIZE(guessed));
 	tcase_add_test(t, compiled_code_is_left_to_what_called_it);
 	tcase_add_test(t, compiled_code_keeps_a_frame_pointer_that_leads_to_a_return_address);
 	tcase_add_test(t, compiled_code_shares_the_frame_of_what_jumped_to_it);

@@ -88,6 +88,7 @@ size_t decode_function_pack(int err, uint32_t index, const struct runtime_functi
 	if (err)
 		return sizeof(*head);
 	head->start_line = f->start_line;
+	head->has_columns = f->has_columns;
 	head->nr_lines = decode_pack_lines(f, (void *)(head + 1));
 	head->name_len = (uint32_t)strnlen(f->name, sizeof(f->name) - 1);
 	head->file_len = (uint32_t)strnlen(f->file, sizeof(f->file) - 1);
@@ -134,6 +135,7 @@ int decode_function_unpack(const struct ipc_message *m, uint32_t index, int *ret
 	memcpy(ret->file, text + f->name_len, f->file_len);
 	ret->file[f->file_len] = '\0';
 	ret->start_line = f->start_line;
+	ret->has_columns = f->has_columns;
 	ret->nr_lines = f->nr_lines;
 	memcpy(ret->lines, lines, f->nr_lines * sizeof(*lines));
 	return 0;
@@ -292,6 +294,7 @@ int decode_frame(const struct runtime_attached *a, struct memory *m, const struc
 
 	ret->name[0] = ret->file[0] = '\0';
 	ret->start_line = ret->nr_lines = 0;
+	ret->has_columns = false;
 	if (!decode_list[a->runtime]->decode)
 		return -ENOENT;
 	memory_question(m);

@@ -62,6 +62,7 @@ struct decode_function {
 	uint32_t index; /* of the frame in its batch */
 	uint32_t start_line, nr_lines;
 	uint32_t name_len, file_len;
+	uint32_t has_columns, reserved;
 };
 /* Then functions, nodes, rows. */
 struct decode_code {

@@ -126,6 +126,8 @@ struct runtime_function {
 	char file[RUNTIME_PATH_MAX]; /* "": unknown */
 	uint32_t start_line;	     /* 0: unknown */
 	uint32_t nr_lines;
+	/* Positions count a file's characters, and those of rows are where lines begin: what is between is the column. */
+	bool has_columns;
 	struct runtime_line lines[RUNTIME_LINES_MAX];
 };
 

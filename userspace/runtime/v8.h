@@ -53,7 +53,9 @@ struct v8 {
 	uint64_t trampoline_end;
 	uint64_t prologue;  /* what makes the frame of baseline code */
 	uint64_t leave;	    /* what takes it down */
+	uint64_t setup;	    /* what makes the frame of code of WebAssembly that counts its calls; 0: there is none */
 	uint64_t handlers;  /* the first function that runs a bytecode: all behind do */
+	uint64_t wasm;	    /* a pointer to what manages code of WebAssembly; 0: where it lies is not known */
 	uint64_t layout;		  /* where in the code each builtin lies: offset and length, of 32 bits each */
 	uint32_t layout_nr;
 	uint16_t layout_stride;
@@ -70,6 +72,17 @@ struct v8_translation {
 	uint8_t begin[2], frame[2]; /* what begins a translation; an interpreted frame: bytecode, function's literal, ... */
 	uint8_t repeat; /* instructions of the translation before; 0: there is none */
 	bool signed_opcodes;
+};
+
+/* Offsets by which code of WebAssembly is found. */
+struct v8_wasm_row {
+	uint16_t spaces;   /* of the code manager: its map of code spaces, at the root */
+	uint16_t wrappers; /* likewise, of wrappers that belong to no module; 0: all belong to one */
+	uint16_t isolates; /* likewise, of the list of isolates */
+	uint16_t scripts;  /* of what is kept of an isolate: the list of its modules' scripts */
+	uint16_t codes, fresh, wire; /* of a module: its map of code, at the root; what is not in that yet; its bytes */
+	uint8_t size, index, flags; /* of a WasmCode */
+	uint8_t metadata; /* likewise, where its source positions are, and what is inlined; 0: nothing ever is */
 };
 
 /* What the constants lack, by version. */
@@ -92,6 +105,7 @@ struct v8_row {
 	uint8_t shared_wrapped;	     /* there, the function is behind an object, at this offset; 0: it is not */
 	uint16_t type_trusted_bytes; /* arrays of bytes outside of the sandbox, if there is one */
 	uint8_t kind_baseline, kind_maglev, kind_optimized, kind_mask; /* of a Code's flags */
+	struct v8_wasm_row wasm;
 	struct v8_translation translation;
 };
 extern const struct v8_row v8_rows[];
@@ -102,9 +116,10 @@ enum v8_kind {
 	V8_STUB,       /* the same, and its frames have a marker, where those of JavaScript have a context */
 	V8_TRAMPOLINE, /* interpreted code, by the words of its frame */
 	V8_HANDLER,    /* runs a bytecode: what it does, the interpreted function does */
-	V8_PROLOGUE,   /* makes a frame of baseline code */
+	V8_PROLOGUE,   /* makes a frame of baseline code, or of WebAssembly's */
 	V8_BASELINE,   /* as interpreted code, compiled without optimization */
 	V8_OPTIMIZED,  /* by the region's nodes */
+	V8_WASM,       /* WebAssembly, and wrappers around it; as a stub's, its frames have a marker */
 };
 
 /*
@@ -156,18 +171,35 @@ struct v8_shared {
 int v8_shared_read(const struct v8 *v, struct memory *m, uint64_t address, struct v8_shared *ret);
 /* Where in its script the function begins; -1: unknown. */
 int32_t v8_shared_start(const struct v8 *v, struct memory *m, const struct v8_shared *s);
+/* The name of a script, or of the file that its URL tells; "": it has none. */
+void v8_script_file(const struct v8 *v, struct memory *m, uint64_t script, char to[RUNTIME_PATH_MAX]);
 int v8_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 	      struct runtime_function *ret);
 
-/* v8_positions.c: source position tables. */
-struct v8_positions {
+/* v8_bytes.c: a span of memory, byte after byte. */
+struct v8_bytes {
+	struct memory *memory;
+	uint64_t at, end; /* of what is not read yet */
 	uint8_t bytes[4096];
 	uint32_t nr, used;
-	uint64_t at, end;
-	struct memory *memory;
+};
+void v8_bytes_open(struct v8_bytes *b, struct memory *m, uint64_t at, uint64_t end);
+int v8_bytes_next(struct v8_bytes *b, uint8_t *ret); /* 0; -ENOENT: there are no more; others as memory_read */
+/* LEB128, of as many bits at most; -EBADMSG: it has more. */
+int v8_bytes_number(struct v8_bytes *b, unsigned bits, uint64_t *ret);
+int v8_bytes_skip(struct v8_bytes *b, uint64_t nr);
+static inline uint64_t v8_bytes_at(const struct v8_bytes *b) /* the address of the next one */
+{
+	return b->at - (b->nr - b->used);
+}
+
+/* v8_positions.c: source position tables. */
+struct v8_positions {
+	struct v8_bytes bytes;
 	int32_t offset;	  /* of bytecode, or code */
 	int64_t position; /* as V8 packs it */
 };
+void v8_positions_begin(struct memory *m, uint64_t at, uint64_t len, struct v8_positions *ret);
 int v8_positions_open(const struct v8 *v, struct memory *m, uint64_t table, struct v8_positions *ret);
 int v8_positions_next(struct v8_positions *p); /* 0; -ENOENT: there are no more; others as memory_read */
 static inline int32_t v8_position_script(int64_t packed) /* characters from the script's begin; -1: unknown */
@@ -194,6 +226,30 @@ bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t
 int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
 /* v8_optimized.c: what runs where in a Code that was optimized. */
 int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct runtime_code_made *ret);
+
+/* v8_wasm.c: code of WebAssembly. */
+struct v8_wasm_module {
+	uint64_t address, script; /* 0: not known, as of the others */
+	uint64_t wire, wire_end;  /* the bytes that it was made of */
+	int32_t script_id;
+	uint32_t reserved;
+};
+struct v8_wasm_code {
+	uint64_t at, start;
+	uint32_t size, function;
+	uint8_t flags;
+	struct v8_wasm_module module;
+};
+/* -ENOENT: no such code is there. */
+int v8_wasm_code(const struct v8 *v, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
+int v8_wasm_add_function(struct memory *m, const struct v8_wasm_code *c, uint32_t function,
+			 struct runtime_code_made *ret);
+int v8_wasm_decode(const struct v8 *v, struct memory *m, const struct runtime_frame *f, struct runtime_function *ret);
+/* v8_wasm_names.c: the name of a function, by its number; -ENOENT: it has none. */
+int v8_wasm_name(struct memory *m, const struct v8_wasm_module *module, uint32_t function, char *to, size_t size);
+
+/* v8_wasm_inlined.c: adds rows, to a region whose first node is that of the code's own function. */
+int v8_wasm_inlined(const struct v8 *v, struct memory *m, const struct v8_wasm_code *code, struct runtime_code_made *ret);
 
 /* v8_deopt.c: deoptimization data. */
 #define V8_DEOPT_MAX  2048u /* places where code is left */
@@ -246,8 +302,12 @@ void v8_anchors_sort(struct v8_anchors *a);
 /* What runs between two: a path with its bytecode. */
 struct v8_between { uint16_t path; int32_t bytecode; };
 struct v8_between v8_anchors_between(const struct v8_anchors *a, const struct v8_anchor *one, const struct v8_anchor *two);
-/* cookie[1]: key is a SharedFunctionInfo with the identity cookie[0]; else a JSFunction, with its bytecodes. */
+/*
+ * cookie[1]: key is a SharedFunctionInfo with the identity cookie[0]; or the begin of code of WebAssembly that has the
+ * function cookie[2] of its module, with the identity cookie[0]; else a JSFunction, with its bytecodes.
+ */
 #define V8_BY_SHARED 1
+#define V8_BY_WASM   2
 #define V8_AT(script) ((uint32_t)(script) + 1) /* the position of a place in the script */
 /* v8_prologue.c: the words of a region, by its instructions; where the return address is at its begin. */
 void v8_events(struct memory *m, struct runtime_code *c, uint32_t first);

@@ -142,6 +142,24 @@ static int v8_attach_builtins(const struct runtime_file *file, struct memory *m,
 	return err || v8_builtin_find(v, m, v->trampoline, &start, &v->trampoline_end) ? err : -ENOTSUP;
 }
 
+/* --- WebAssembly --- */
+
+/* The function that returns the code manager only loads a pointer, whose symbol is local: mov rax, [rip + n]; ret. */
+static void v8_attach_wasm(const struct runtime_file *file, struct memory *m, struct v8 *v)
+{
+	uint8_t code[8];
+	uint64_t at;
+	int32_t distance;
+
+	if (runtime_address(file, "_ZN2v88internal4wasm18GetWasmCodeManagerEv", &at) ||
+	    memory_read(m, at, code, sizeof(code)) || memcmp(code, "\x48\x8b\x05", 3) != 0 || code[7] != 0xc3)
+		return;
+	memcpy(&distance, code + 3, sizeof(distance));
+	v->wasm = at + 7 + (uint64_t)(int64_t)distance;
+	if (runtime_address(file, "Builtins_WasmLiftoffFrameSetup", &v->setup))
+		v->setup = 0;
+}
+
 int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 	      char why[RUNTIME_WHY_MAX])
 {
@@ -162,6 +180,7 @@ int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_
 		snprintf(why, RUNTIME_WHY_MAX, "where its builtins lie is not known: it has no symbols");
 	if (err)
 		return err;
+	v8_attach_wasm(file, m, v);
 	ret->code_start = v->builtins;
 	ret->code_end = v->builtins_end;
 	ret->code_vaddr = v->builtins - file->bias;

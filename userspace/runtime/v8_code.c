@@ -51,15 +51,15 @@ static uint32_t v8_builtin_kind(const struct v8 *v, uint64_t start)
 {
 	if (start == v->trampoline || start == v->leave)
 		return V8_TRAMPOLINE;
-	if (start == v->prologue)
+	if (start == v->prologue || (v->setup && start == v->setup))
 		return V8_PROLOGUE;
 	return start >= v->handlers ? V8_HANDLER : V8_BUILTIN;
 }
 
 /* Baseline code jumps to what takes its frame down, and calls what makes it. */
-static uint32_t v8_builtin_first(const struct v8 *v, uint64_t start)
+static uint32_t v8_builtin_first(const struct v8 *v, const struct runtime_code *c)
 {
-	return start == v->leave ? V8_FRAMED : (start == v->prologue ? 2 : 1);
+	return c->start == v->leave ? V8_FRAMED : (c->kind == V8_PROLOGUE ? 2 : 1);
 }
 
 /* It has no name: the file's symbols have. */
@@ -73,7 +73,7 @@ static int v8_builtin(const struct v8 *v, struct memory *m, uint64_t pc, struct 
 	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
 		return -EALREADY;
 	c->kind = v8_builtin_kind(v, c->start);
-	v8_events(m, c, v8_builtin_first(v, c->start));
+	v8_events(m, c, v8_builtin_first(v, c));
 	return 0;
 }
 
@@ -142,6 +142,22 @@ static bool v8_find(const struct v8 *v, struct memory *m, uint64_t pc, struct v8
 	return false;
 }
 
+/* Kinds of a Code that have their numbers in all versions (V8, code-kind.h). */
+enum { CODE_REGEXP = 3, CODE_WASM_TO_CAPI = 5, CODE_WASM_TO_JS, CODE_JS_TO_WASM };
+
+static void v8_describe_generated(uint8_t kind, struct runtime_code *c)
+{
+	static const char *const names[] = {[CODE_REGEXP] = "[regular expression]",
+					    [CODE_WASM_TO_CAPI] = "[wasm-to-capi wrapper]",
+					    [CODE_WASM_TO_JS] = "[wasm-to-js wrapper]",
+					    [CODE_JS_TO_WASM] = "[js-to-wasm wrapper]"};
+	const char *name = kind < ARRAY_SIZE(names) ? names[kind] : NULL;
+
+	snprintf(c->name, sizeof(c->name), "%s", name ? name : "[generated code of V8]");
+	if (name && kind >= CODE_WASM_TO_CAPI)
+		c->kind = V8_WASM;
+}
+
 static int v8_describe(const struct v8 *v, struct memory *m, const struct v8_found *f, struct runtime_code_made *ret)
 {
 	const struct v8_row *row = v8_row(v);
@@ -162,8 +178,8 @@ static int v8_describe(const struct v8 *v, struct memory *m, const struct v8_fou
 	}
 	if (err)
 		return err;
-	if (c->kind == V8_BUILTIN) /* of regular expressions, and of calls into C++ and WebAssembly */
-		snprintf(c->name, sizeof(c->name), "[generated code of V8]");
+	if (c->kind == V8_BUILTIN)
+		v8_describe_generated(kind, c);
 	v8_events(m, c, 1);
 	return 0;
 }
@@ -176,6 +192,9 @@ int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, str
 
 	if (pc >= v->builtins && pc < v->builtins_end)
 		return v8_builtin(v, m, pc, ret);
+	err = v8_wasm_code(v, m, pc, ret);
+	if (err != -ENOENT)
+		return err;
 	if (!v8_find(v, m, pc, &found))
 		return -ENOENT;
 	err = v8_describe(v, m, &found, ret);

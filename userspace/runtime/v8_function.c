@@ -190,16 +190,15 @@ static int v8_function_name(const struct v8 *v, struct memory *m, const struct v
 	return err;
 }
 
-static void v8_function_file(const struct v8 *v, struct memory *m, const struct v8_shared *s,
-			     struct runtime_function *ret)
+void v8_script_file(const struct v8 *v, struct memory *m, uint64_t script, char to[RUNTIME_PATH_MAX])
 {
 	static const char url[] = "file://";
 	uint64_t name;
 
-	if (v8_field(m, s->script, v->script_name, &name) || v8_name(v, m, name, ret->file, sizeof(ret->file)))
-		ret->file[0] = '\0';
-	if (!strncmp(ret->file, url, sizeof(url) - 1))
-		memmove(ret->file, ret->file + sizeof(url) - 1, strlen(ret->file) - sizeof(url) + 2);
+	if (v8_field(m, script, v->script_name, &name) || v8_name(v, m, name, to, RUNTIME_PATH_MAX))
+		to[0] = '\0';
+	if (!strncmp(to, url, sizeof(url) - 1))
+		memmove(to, to + sizeof(url) - 1, strlen(to) - sizeof(url) + 2);
 }
 
 /* --- lines --- */
@@ -235,14 +234,19 @@ static uint32_t v8_span_line(const struct v8_span *span, uint32_t at)
 	return line && span->first >= 0 ? line + (uint32_t)span->first : line;
 }
 
-/* Positions of compiled code are places in the script. */
-static void v8_lines_by_place(const struct v8_span *span, uint32_t start, struct runtime_function *ret)
+/*
+ * Positions of compiled code are places in the script, whose columns are known but for a script that begins within
+ * a line of its file.
+ */
+static void v8_lines_by_place(const struct v8 *v, struct memory *m, const struct v8_shared *s, const struct v8_span *span,
+			      struct runtime_function *ret)
 {
-	for (uint32_t i = 0; i < span->lines.nr; i++) {
-		uint32_t at = i ? span->lines.row[i].at : MAX(span->lines.row[i].at, start);
+	int32_t column;
 
-		ret->lines[ret->nr_lines++] = (struct runtime_line){V8_AT(at), v8_span_line(span, at)};
-	}
+	for (uint32_t i = 0; i < span->lines.nr; i++)
+		ret->lines[ret->nr_lines++] = (struct runtime_line){V8_AT(span->lines.row[i].at),
+								    v8_span_line(span, span->lines.row[i].at)};
+	ret->has_columns = v8_smi(m, s->script, v8_row(v)->script_line + 8, &column) == 0 && !column;
 }
 
 /* Those of interpreted code are offsets of bytecodes: most functions have no table of them until an error is thrown. */
@@ -277,7 +281,7 @@ static void v8_function_lines(const struct v8 *v, struct memory *m, const struct
 		return;
 	ret->start_line = v8_span_line(&span, start);
 	if (f->cookie[1] == V8_BY_SHARED)
-		v8_lines_by_place(&span, start, ret);
+		v8_lines_by_place(v, m, s, &span, ret);
 	else if (s->bytecodes)
 		v8_lines_by_bytecode(v, m, s->bytecodes, &span, ret);
 }
@@ -288,8 +292,11 @@ int v8_decode(const struct runtime_attached *a, struct memory *m, const struct r
 	const struct v8 *v = v8_of(a);
 	struct v8_scope scope = {.start = -1, .end = -1};
 	struct v8_shared s, again;
-	int err = v8_frame_shared(v, m, f, &s);
+	int err;
 
+	if (f->cookie[1] == V8_BY_WASM)
+		return v8_wasm_decode(v, m, f, ret);
+	err = v8_frame_shared(v, m, f, &s);
 	if (!err && v8_is(v, m, s.name, v->type_scope))
 		err = v8_scope_read(v, m, s.name, &scope);
 	if (!err)
@@ -297,7 +304,7 @@ int v8_decode(const struct runtime_attached *a, struct memory *m, const struct r
 	if (err)
 		return err;
 	if (s.script) {
-		v8_function_file(v, m, &s, ret);
+		v8_script_file(v, m, s.script, ret->file);
 		v8_function_lines(v, m, f, &s, &scope, ret);
 	}
 	/* It was there all the while. */

@@ -16,11 +16,11 @@
 static struct {
 	struct v8_flat source;
 	uint64_t script;
-	uint32_t nr, lines[MARKS_MAX];
+	uint32_t nr, lines[MARKS_MAX], begins[MARKS_MAX]; /* where the line at a piece's begin begins */
 } marks;
 
 struct v8_lines_scan {
-	uint32_t line; /* of the character at hand, from 0 */
+	uint32_t line, begin; /* of the character at hand, from 0; where the line begins */
 	bool after_cr;
 	uint32_t from, to;
 	struct v8_lines *lines; /* NULL: only count */
@@ -30,6 +30,7 @@ static void v8_lines_begin(struct v8_lines_scan *s, uint32_t at)
 {
 	struct v8_lines *l = s->lines;
 
+	s->begin = at;
 	if (!l || at > s->to || l->nr == RUNTIME_LINES_MAX)
 		return;
 	if (at <= s->from)
@@ -74,17 +75,19 @@ static int v8_lines_count(struct memory *m, const struct v8_flat *source, uint64
 	if (script != marks.script || marks.source.at != source->at || marks.source.len != source->len || !marks.nr) {
 		marks.script = script;
 		marks.source = *source;
-		marks.lines[0] = 0;
+		marks.lines[0] = marks.begins[0] = 0;
 		marks.nr = 1;
 	}
 	if (piece >= MARKS_MAX)
 		return -E2BIG;
 	while (!err && marks.nr <= piece) {
-		struct v8_lines_scan s = {.line = marks.lines[marks.nr - 1]};
+		struct v8_lines_scan s = {.line = marks.lines[marks.nr - 1], .begin = marks.begins[marks.nr - 1]};
 
 		err = v8_lines_piece(m, source, marks.nr - 1, &s);
-		if (!err)
-			marks.lines[marks.nr++] = s.line + s.after_cr;
+		if (err)
+			break;
+		marks.begins[marks.nr] = s.after_cr ? marks.nr * PIECE : s.begin;
+		marks.lines[marks.nr++] = s.line + s.after_cr;
 	}
 	return err;
 }
@@ -103,7 +106,7 @@ int v8_lines_read(struct memory *m, const struct v8_flat *source, uint64_t scrip
 	if (err)
 		return err;
 	s.line = marks.lines[piece];
-	v8_lines_begin(&s, piece * PIECE);
+	v8_lines_begin(&s, marks.begins[piece]);
 	for (; !err && piece < MARKS_MAX && piece * PIECE < source->len && piece * PIECE <= to; piece++)
 		err = v8_lines_piece(m, source, piece, &s);
 	return err;

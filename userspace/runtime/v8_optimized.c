@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "runtime/v8.h"
+#include "unwind/x86_insn.h"
 
 #define INLINED_MAX 512
 #define CODE_MAX    (256u << 10) /* of which instructions are read */
@@ -35,6 +36,7 @@ struct v8_opt {
 	struct v8_anchors anchors;
 	struct v8_anchor exits[V8_DEOPT_MAX];
 	struct v8_opt_places places[RUNTIME_CODE_FUNCTIONS];
+	uint32_t code_len;
 	uint8_t code[CODE_MAX];
 };
 
@@ -231,6 +233,24 @@ static void v8_opt_place_call(struct v8_opt *o, uint32_t calls, struct v8_anchor
 	}
 }
 
+/*
+ * Behind a position's call, whose path no deoptimization data tell: those of Maglev have where the code is left to, in
+ * place of the return address.
+ */
+static uint32_t v8_opt_call_end(const struct v8_opt *o, uint32_t at)
+{
+	struct x86_insn insn;
+
+	for (uint32_t end = at; end < at + CALL_MAX && end < o->code_len; end += insn.len) {
+		if (x86_decode(o->code + end, o->code_len - end, &insn) || insn.kind == INSN_JUMP || insn.kind == INSN_RET ||
+		    insn.kind == INSN_END)
+			break;
+		if (insn.kind == INSN_CALL)
+			return end + insn.len;
+	}
+	return at + CALL_BYTES;
+}
+
 static void v8_opt_places_of(struct v8_opt *o, uint64_t table)
 {
 	uint64_t size = o->made->code.end - o->made->code.start;
@@ -240,25 +260,27 @@ static void v8_opt_places_of(struct v8_opt *o, uint64_t table)
 	if (v8_positions_open(o->v, o->memory, table, &p))
 		return;
 	while (v8_positions_next(&p) == 0 && (uint64_t)p.offset < size) {
-		struct v8_anchor a = {.at = (uint32_t)p.offset, .end = (uint32_t)p.offset + CALL_BYTES, .path = V8_NO_PATH};
+		struct v8_anchor a = {.at = (uint32_t)p.offset, .path = V8_NO_PATH};
 		int node = v8_opt_node(o, p.position);
 
 		if (node < 0)
 			continue;
 		a.node = (uint32_t)node;
 		v8_opt_place_call(o, calls, &a);
+		if (a.path == V8_NO_PATH)
+			a.end = v8_opt_call_end(o, a.at);
 		v8_anchor_add(&o->anchors, &a);
 	}
 }
 
 static void v8_opt_instructions(struct v8_opt *o)
 {
-	uint64_t size = MIN(o->made->code.end - o->made->code.start, (uint64_t)MIN(o->deopt.exits, CODE_MAX));
+	uint32_t size = MIN(o->code_len, o->deopt.exits);
 
 	for (uint32_t i = 0; i < o->deopt.eager; i++)
 		o->exits[i] = v8_opt_entry(o, i);
-	if (size && memory_read(o->memory, o->made->code.start, o->code, size) == 0)
-		v8_anchors_scan(&o->anchors, o->code, (uint32_t)size, o->exits, o->deopt.eager, o->deopt.exits);
+	if (size)
+		v8_anchors_scan(&o->anchors, o->code, size, o->exits, o->deopt.eager, o->deopt.exits);
 }
 
 /* --- rows --- */
@@ -267,6 +289,26 @@ static void v8_opt_row(struct v8_opt *o, uint32_t at, int node)
 {
 	if (at < o->made->code.end - o->made->code.start)
 		runtime_code_add_row(o->made, at, node < 0 ? RUNTIME_NO_NODE : (uint32_t)node);
+}
+
+/* Of a place between anchors, what a node next to it has in common with it: the node may say that it is elsewhere. */
+static void v8_opt_keep_common(const struct v8_opt *o, uint32_t node, struct v8_between *b)
+{
+	uint16_t functions[RUNTIME_CODE_DEPTH], paths[RUNTIME_CODE_DEPTH];
+	uint32_t nr = 0, depth = 0, common = 0;
+
+	for (uint16_t p = b->path; p != V8_NO_PATH && depth < RUNTIME_CODE_DEPTH; p = o->anchors.path[p].outer)
+		paths[depth++] = p;
+	for (; node != RUNTIME_NO_NODE && nr < RUNTIME_CODE_DEPTH; nr++) {
+		functions[nr] = o->made->nodes[node].function;
+		node = o->made->nodes[node].outer ? o->made->nodes[node].outer - 1u : RUNTIME_NO_NODE;
+	}
+	while (common < MIN(depth, nr) && o->anchors.path[paths[depth - 1 - common]].function == functions[nr - 1 - common])
+		common++;
+	if (common == depth)
+		return;
+	b->bytecode = o->anchors.path[paths[depth - 1 - common]].call;
+	b->path = common ? paths[depth - common] : V8_NO_PATH;
 }
 
 static void v8_opt_rows(struct v8_opt *o)
@@ -289,6 +331,10 @@ static void v8_opt_rows(struct v8_opt *o)
 		if (before && next < as->nr) {
 			struct v8_between b = v8_anchors_between(as, before, &as->row[next]);
 
+			if (a->path == V8_NO_PATH)
+				v8_opt_keep_common(o, a->node, &b);
+			if (next != i + 1)
+				v8_opt_keep_common(o, as->row[i + 1].node, &b);
 			node = v8_opt_path_node(o, b.path, b.bytecode);
 		}
 		v8_opt_row(o, a->end, node < 0 ? begin : node);
@@ -331,6 +377,9 @@ int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct run
 		return -EFAULT;
 	if (v8_deopt_open(v, m, o.data, &o.deopt))
 		o.deopt.nr = o.deopt.eager = 0;
+	o.code_len = (uint32_t)MIN(ret->code.end - ret->code.start, (uint64_t)CODE_MAX);
+	if (memory_read(m, ret->code.start, o.code, o.code_len))
+		o.code_len = 0;
 	v8_opt_calls(&o);
 	v8_opt_places_of(&o, table);
 	if (o.deopt.nr)

@@ -10,7 +10,7 @@
 #include "runtime/v8.h"
 
 #define TABLE_MAX   (1u << 20)
-#define NUMBER_MAX  63
+#define NUMBER_BITS 64
 
 static bool v8_positions_are_bytes(const struct v8 *v, struct memory *m, uint64_t table)
 {
@@ -18,6 +18,13 @@ static bool v8_positions_are_bytes(const struct v8 *v, struct memory *m, uint64_
 
 	return v8_type(v, m, table, &type) == 0 &&
 	       (type == v->type_bytes || (v8_row(v)->type_trusted_bytes && type == v8_row(v)->type_trusted_bytes));
+}
+
+void v8_positions_begin(struct memory *m, uint64_t at, uint64_t len, struct v8_positions *ret)
+{
+	v8_bytes_open(&ret->bytes, m, at, at + len);
+	ret->offset = 0;
+	ret->position = 0;
 }
 
 int v8_positions_open(const struct v8 *v, struct memory *m, uint64_t table, struct v8_positions *ret)
@@ -29,48 +36,18 @@ int v8_positions_open(const struct v8 *v, struct memory *m, uint64_t table, stru
 		return err;
 	if (length < 0 || length > (int32_t)TABLE_MAX)
 		return -EBADMSG;
-	ret->memory = m;
-	ret->at = table - 1 + v->array_data;
-	ret->end = ret->at + (uint32_t)length;
-	ret->nr = ret->used = 0;
-	ret->offset = 0;
-	ret->position = 0;
-	return 0;
-}
-
-static int v8_positions_byte(struct v8_positions *p, uint8_t *ret)
-{
-	if (p->used == p->nr) {
-		uint64_t n = MIN(p->end - p->at, (uint64_t)sizeof(p->bytes));
-		int err = n ? memory_read(p->memory, p->at, p->bytes, n) : -ENOENT;
-
-		if (err)
-			return err;
-		p->at += n;
-		p->nr = (uint32_t)n;
-		p->used = 0;
-	}
-	*ret = p->bytes[p->used++];
+	v8_positions_begin(m, table - 1 + v->array_data, (uint32_t)length, ret);
 	return 0;
 }
 
 static int v8_positions_number(struct v8_positions *p, int64_t *ret)
 {
-	uint64_t n = 0;
-	uint8_t byte;
+	uint64_t n;
+	int err = v8_bytes_number(&p->bytes, NUMBER_BITS, &n);
 
-	for (unsigned shift = 0; shift <= NUMBER_MAX; shift += 7) {
-		int err = v8_positions_byte(p, &byte);
-
-		if (err)
-			return err;
-		n |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte & 0x80)
-			continue;
+	if (!err)
 		*ret = (int64_t)(n >> 1 ^ (0 - (n & 1)));
-		return 0;
-	}
-	return -EBADMSG;
+	return err;
 }
 
 /* An offset's difference is below zero for places within a statement. */

@@ -21,7 +21,8 @@ struct v8_scan { struct runtime_code *code; uint32_t nr; bool full, pushes, push
 
 static void v8_event(struct v8_scan *s, uint64_t offset, uint32_t state)
 {
-	if (s->nr == V8_EVENTS || offset >= 1u << 24) {
+	/* The last one leaves code with a frame: most of what lies behind it has one. */
+	if (s->nr + (state != V8_FRAMED) >= V8_EVENTS || offset >= 1u << 24) {
 		s->full = true;
 		return;
 	}
@@ -128,12 +129,16 @@ static uint32_t v8_scan_at(struct v8_scan *s, const uint8_t *code, size_t left, 
 /* The out-of-line prologue is called by the code that it makes a frame for, and takes that return address away. */
 static uint32_t v8_scan_prologue(struct v8_scan *s, const uint8_t *code, size_t len)
 {
-	for (uint32_t i = 0; i + 6 <= len; i++)
-		/* pop r15; or r11, from V8 13 on */
-		if (v8_begins(code + i, len - i, "\x41\x5f\x55\x48\x89\xe5", 6) ||
-		    v8_begins(code + i, len - i, "\x41\x5b\x55\x48\x89\xe5", 6)) {
-			v8_event(s, i + 2, 1);
-			return i + 2;
+	/* pop r15; r11 from V8 13 on; of WebAssembly, rdi. Then push rbp; mov rbp, rsp. */
+	static const struct { uint32_t pop; char code[7]; } begins[] = {
+		{2, "\x41\x5f\x55\x48\x89\xe5"}, {2, "\x41\x5b\x55\x48\x89\xe5"}, {1, "\x5f\x55\x48\x89\xe5"}};
+
+	for (uint32_t i = 0; i < len; i++)
+		for (uint32_t k = 0; k < ARRAY_SIZE(begins); k++) {
+			if (!v8_begins(code + i, len - i, begins[k].code, begins[k].pop + 4))
+				continue;
+			v8_event(s, i + begins[k].pop, 1);
+			return i + begins[k].pop;
 		}
 	return 0;
 }
@@ -156,7 +161,14 @@ static uint32_t v8_calls(const uint8_t *code, size_t left)
 	return v8_begins(code, left, "\x41\xff\xd2", 3) ? 3 : 0;
 }
 
-/* Baseline code has its frame from the first call on. */
+/* Baseline code has its frame from the first call on; so has WebAssembly's that does not begin with push rbp. */
+static bool v8_has_frame_by_call(const struct runtime_code *c, const uint8_t *code, size_t len)
+{
+	if (c->kind == V8_WASM) /* xor r12d, r12d; call. mov r12d, n */
+		return v8_begins(code, len, "\x45\x31\xe4\xe8", 4) || v8_begins(code, len, "\x41\xbc", 2);
+	return c->kind == V8_BASELINE;
+}
+
 static uint32_t v8_scan_baseline(struct v8_scan *s, const uint8_t *code, size_t len)
 {
 	for (uint32_t i = 0, skip; i + 7 <= len && i < 48; i += skip) {
@@ -186,7 +198,7 @@ void v8_events(struct memory *m, struct runtime_code *c, uint32_t first)
 			return;
 		if (!at && c->kind == V8_PROLOGUE)
 			skip = v8_scan_prologue(&s, bytes, len);
-		else if (!at && c->kind == V8_BASELINE)
+		else if (!at && v8_has_frame_by_call(c, bytes, len))
 			skip = v8_scan_baseline(&s, bytes, len);
 		while (skip < stop)
 			skip += v8_scan_at(&s, bytes + skip, len - skip, (uint32_t)at + skip);

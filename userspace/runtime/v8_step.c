@@ -249,6 +249,7 @@ int v8_step(const struct runtime_attached *a, const struct runtime_code *c, cons
 	case V8_HANDLER:
 		return v8_step_handler(v, c, at, ret);
 	case V8_STUB:
+	case V8_WASM:
 		return v8_step_stub(c, at, ret);
 	case V8_PROLOGUE:
 		return v8_step_prologue(v, c, at, ret);

@@ -235,7 +235,8 @@ static int unwind_enter_other(struct unwinder *u, struct cursor *c, struct binar
 /* Code of a file that has no table for it, or a wrong one: as its runtime says, if it brings it along. */
 static int unwind_brought(struct cursor *c, const struct found *f)
 {
-	bool none = f->packed->state == PACKED_NONE || (f->packed->state == PACKED_ROW && f->packed->flags & ROW_GUESS);
+	bool rows = f->packed->state == PACKED_ROW || f->packed->state == PACKED_WIDE;
+	bool none = f->packed->state == PACKED_NONE || (rows && f->packed->flags & ROW_GUESS);
 	uint64_t pc = c->reg[c->arch->pc];
 
 	if (!c->in->code || !(none || pc - c->in->code->start < c->in->code->end - c->in->code->start))

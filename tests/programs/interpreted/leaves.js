@@ -3,6 +3,8 @@
 // compiler inlines them all: while one runs, the thread has its name. For as many seconds as its argument says.
 "use strict";
 
+const { assemble, loop } = require("./wasm_module.js");
+
 const COPIES = 4;
 const shapes = {
 	remainder: "for (let i = 0; i < 20000; i++) x = (x * 31 + i) % 1000003; return x;",
@@ -24,8 +26,22 @@ function hot(shape) {
 		return function hot_${shape}(x) { let s = 0; ${calls} process.title = "other"; return s & 1023; };`)(table);
 }
 
+// Functions of WebAssembly: the caller is JavaScript.
+function hotWasm() {
+	const names = Array.from({ length: COPIES }, (_, i) => `wasm_${i}`);
+	const code = Object.fromEntries(names.map((name) => [name, () => loop(20000)]));
+	const module = new WebAssembly.Module(assemble("leaves", code, names, names[0]));
+	const leaves = new WebAssembly.Instance(module, { env: { visit: (x) => x } }).exports;
+	const calls = names.map((name) => `process.title = "${name}"; s += leaves.${name}(x);`);
+
+	return new Function("leaves", `"use strict";
+		return function hot_wasm(x) { let s = 0; ${calls.join("\n")} process.title = "other"; return s & 1023; };`)(leaves);
+}
+
 const table = Array.from({ length: 64 }, (_, i) => i);
 const all = Object.keys(shapes).map(hot);
+if (typeof WebAssembly !== "undefined") // as without compilers
+	all.push(hotWasm());
 const end = Date.now() + 1000 * Number(process.argv[2]);
 let x = 1;
 

@@ -23,7 +23,7 @@ static size_t function_size(const struct function *f)
 
 static uint64_t function_hash(const struct runtime_function *fn)
 {
-	uint64_t h = hash_bytes(fn->name, strlen(fn->name), hash_seed + fn->start_line);
+	uint64_t h = hash_bytes(fn->name, strlen(fn->name), hash_seed + 2ULL * fn->start_line + fn->has_columns);
 
 	h = hash_bytes(fn->file, strlen(fn->file), h);
 	return hash_bytes(fn->lines, fn->nr_lines * sizeof(*fn->lines), h);
@@ -33,6 +33,7 @@ static bool function_is(const struct function *have, const struct runtime_functi
 {
 	return !strcmp(have->name->s, fn->name) && !strcmp(str_c(have->file), fn->file) &&
 	       have->start_line == fn->start_line && have->nr_lines == fn->nr_lines &&
+	       have->has_columns == fn->has_columns &&
 	       !memcmp(have->lines, fn->lines, fn->nr_lines * sizeof(*fn->lines));
 }
 
@@ -55,7 +56,8 @@ static struct function *function_make(const struct runtime_function *fn, uint64_
 
 	if (!f)
 		return NULL;
-	*f = (struct function){.refs = 1, .start_line = fn->start_line, .hash = hash, .nr_lines = fn->nr_lines};
+	*f = (struct function){.refs = 1, .start_line = fn->start_line, .hash = hash, .nr_lines = fn->nr_lines,
+			       .has_columns = fn->has_columns};
 	memcpy(f->lines, fn->lines, fn->nr_lines * sizeof(*fn->lines));
 	f->name = str_get_c(fn->name);
 	f->file = fn->file[0] ? str_get_c(fn->file) : NULL;
@@ -79,7 +81,7 @@ static struct function *function_get(const struct runtime_function *fn)
 	return have;
 }
 
-uint32_t function_line(const struct function *fn, uint32_t position)
+uint32_t function_line(const struct function *fn, uint32_t position, uint32_t *ret_column)
 {
 	uint32_t low = 0, high = fn->nr_lines;
 
@@ -91,6 +93,7 @@ uint32_t function_line(const struct function *fn, uint32_t position)
 		else
 			high = middle;
 	}
+	*ret_column = low && fn->has_columns ? position - fn->lines[low - 1].position + 1 : 0;
 	return low ? fn->lines[low - 1].line : 0;
 }
 

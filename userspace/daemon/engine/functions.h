@@ -32,6 +32,7 @@ struct function { /* shared, reference counted */
 	struct str *name; /* owned, never NULL */
 	struct str *file; /* owned, NULL: unknown */
 	uint32_t nr_lines;
+	bool has_columns; /* of struct runtime_function */
 	struct runtime_line lines[];
 };
 
@@ -72,8 +73,8 @@ const struct function *function_after(const struct function_entry *e, uint64_t a
 /* The answer to an entry of t. fn is borrowed for the call; NULL where err is not 0. */
 void functions_settle(struct functions *t, struct function_entry *e, int err, const struct runtime_function *fn,
 		      uint64_t now_ns);
-/* The line of a place in it, 0: unknown. */
-uint32_t function_line(const struct function *fn, uint32_t position);
+/* The line of a place in it, and the column from 1 on; 0: unknown. */
+uint32_t function_line(const struct function *fn, uint32_t position, uint32_t *ret_column);
 size_t functions_bytes(void); /* of all tables and functions */
 
 #endif

@@ -48,7 +48,7 @@ void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct func
 	if (f->flags & RUNTIME_LINE)
 		to->line = to->file ? f->position : 0;
 	else if (fn)
-		to->line = function_line(fn, f->position);
+		to->line = function_line(fn, f->position, &to->column);
 	s->frames++;
 	r->cfg.ledger->walk_frames++;
 	r->cfg.ledger->walk_frames_unknown += !fn;

@@ -116,9 +116,16 @@ static void fuzz_slot(struct bytes *b, uint8_t choice, const uint64_t *head)
 {
 	struct otp_walk walk = {0};
 
+	const struct cpython_local local = {
+		.shared = choice & 2, .module = (uint32_t)head[2] & 0xffff, .offset = (int32_t)(head[2] >> 32)};
+	uint16_t machine = choice & 1 ? EM_AARCH64 : EM_X86_64;
+
 	memory_question(&b->memory);
-	if (cpython_slot_find(&b->memory, choice & 1 ? EM_AARCH64 : EM_X86_64, head[0] & ~15ULL, head[1], &walk) == 0 &&
+	if (cpython_slot_find(&b->memory, machine, head[0] & ~15ULL, head[1], &walk) == 0 &&
 	    (walk.nr_chain < 1 || walk.nr_chain > 2))
+		abort();
+	if (cpython_local_find(&b->memory, machine, &local, head[0], head[1], &walk) == 0 &&
+	    walk.nr_chain != (local.shared ? 3 : 1))
 		abort();
 }
 

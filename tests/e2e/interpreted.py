@@ -52,7 +52,8 @@ COMPILERS = {
         (mode + " JIT", OPCACHE + ["-d", "opcache.jit_buffer_size=64M", "-d", "opcache.jit=" + mode],
          "exit((opcache_get_status()['jit']['on'] ?? false) ? 0 : 1);") for mode in ("tracing", "function")],
     "python": [(what, ["-X", option], "import sys; sys.exit(not sys.is_stack_trampoline_active())")
-               for what, option in (("perf trampolines", "perf"), ("jitdump trampolines", "perf_jit"))],
+               for what, option in (("perf trampolines", "perf"), ("jitdump trampolines", "perf_jit"))] + [
+        ("JIT", ["/usr/bin/env", "PYTHON_JIT=1"], "import sys; sys.exit(not sys._jit.is_enabled())")],
     "ruby": [("YJIT", ["--yjit", "--yjit-call-threshold=5"], "exit(RubyVM::YJIT.enabled?)")],
 }
 
@@ -61,10 +62,11 @@ def compilers(found):
     """The same interpreters, with each of their compilers that works."""
     for language, label, argv in found:
         for name, options, probe in COMPILERS.get(language, []):
-            tried = subprocess.run(argv + options + [{"php": "-r", "python": "-c"}.get(language, "-e"), probe],
+            compiling = argv[:-1] + options + argv[-1:] if "env" in options[0] else argv + options
+            tried = subprocess.run(compiling + [{"php": "-r", "python": "-c"}.get(language, "-e"), probe],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             if tried.returncode == 0:
-                yield language, label + ", " + name, argv + options
+                yield language, label + ", " + name, compiling
 
 
 def start(language, argv, script=None):

@@ -129,6 +129,18 @@ static void fuzz_slot(struct bytes *b, uint8_t choice, const uint64_t *head)
 		abort();
 }
 
+static void fuzz_local(struct bytes *b, uint8_t choice, const uint64_t *head)
+{
+	uint8_t code[CPYTHON_LOCAL_CODE] = {0};
+	struct cpython_local l;
+
+	memcpy(code, b->data, MIN(b->size, sizeof(code)));
+	memory_question(&b->memory);
+	if (cpython_local_decode(choice & 1 ? EM_AARCH64 : EM_X86_64, code, head[0], &b->memory, &l) == 0 && l.shared &&
+	    (l.offset < 0 || l.module > UINT16_MAX))
+		abort();
+}
+
 static int load_word(void *ctx, uint64_t addr, uint64_t *ret)
 {
 	return memory_u64(ctx, addr, ret);
@@ -182,6 +194,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 4:
 		fuzz_code(&b, head);
+		break;
+	case 5:
+		fuzz_local(&b, data[1], head);
 		break;
 	default:
 		fuzz_slot(&b, data[1], head);

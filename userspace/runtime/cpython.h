@@ -82,7 +82,10 @@ struct cpython_local {
 	uint32_t module; /* 0: not loaded yet */
 	int32_t offset;
 };
-/* Pure but for the file and the library's words. -ENOTSUP: code that is not known. */
+#define CPYTHON_LOCAL_CODE 64 /* bytes of the function that are looked at */
+/* By code at pc; of memory, the words that the dynamic linker has written for it. -ENOTSUP: code that is not known. */
+int cpython_local_decode(uint16_t machine, const uint8_t code[CPYTHON_LOCAL_CODE], uint64_t pc, struct memory *m,
+			 struct cpython_local *ret);
 int cpython_local_read(const struct runtime_file *file, struct memory *m, struct cpython_local *ret);
 /* The chain to it, of the thread whose pthread_t is self: nr_chain and chain of walk. -ENOENT. */
 int cpython_local_find(struct memory *m, uint16_t machine, const struct cpython_local *l, uint64_t self, uint64_t state,

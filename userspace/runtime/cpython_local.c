@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "runtime/cpython.h"
 
-#define CODE_BYTES   64
 #define MODULES_MAX  (1u << 16)
 #define VECTOR	     8 /* of the thread pointer: its vector of blocks */
 #define GLIBC_ENTRY  16
@@ -22,15 +21,14 @@
 #define ARM64_RET    0xd65f03c0u
 
 struct local_code {
-	const struct runtime_file *file;
 	struct memory *m;
-	uint8_t byte[CODE_BYTES];
+	uint8_t byte[CPYTHON_LOCAL_CODE];
 	uint64_t pc; /* of the first byte, in the process */
 };
 
 static bool local_is(const struct local_code *c, size_t at, const char *bytes, size_t n)
 {
-	return at + n <= CODE_BYTES && memcmp(c->byte + at, bytes, n) == 0;
+	return at + n <= CPYTHON_LOCAL_CODE && memcmp(c->byte + at, bytes, n) == 0;
 }
 
 static int32_t local_s32(const struct local_code *c, size_t at)
@@ -50,7 +48,7 @@ static uint64_t local_operand(const struct local_code *c, size_t at)
 /* The variable's place in the block whose address __tls_get_addr returned: mov offset(%rax),%rax. */
 static int local_in_block(const struct local_code *c, size_t from, int32_t *ret)
 {
-	for (size_t at = from; at + 7 <= CODE_BYTES && c->byte[at] != 0xc3; at++) {
+	for (size_t at = from; at + 7 <= CPYTHON_LOCAL_CODE && c->byte[at] != 0xc3; at++) {
 		if (local_is(c, at, "\x48\x8b\x00", 3))
 			*ret = 0;
 		else if (local_is(c, at, "\x48\x8b\x40", 3))
@@ -97,7 +95,7 @@ static int local_by_slot(const struct local_code *c, size_t at, struct cpython_l
 
 static int local_x86_64(const struct local_code *c, struct cpython_local *ret)
 {
-	for (size_t at = 0; at + 11 <= CODE_BYTES && c->byte[at] != 0xc3; at++) {
+	for (size_t at = 0; at + 11 <= CPYTHON_LOCAL_CODE && c->byte[at] != 0xc3; at++) {
 		if (local_is(c, at, "\x64\x48\x8b\x04\x25", 5)) { /* mov %fs:offset,%rax */
 			*ret = (struct cpython_local){.offset = local_s32(c, at + 5)};
 			return 0;
@@ -116,7 +114,7 @@ static int local_arm64(const struct local_code *c, struct cpython_local *ret)
 	uint32_t insn, offset = 0;
 	bool is_pointer = false;
 
-	for (size_t at = 0; at + 4 <= CODE_BYTES; at += 4) {
+	for (size_t at = 0; at + 4 <= CPYTHON_LOCAL_CODE; at += 4) {
 		memcpy(&insn, c->byte + at, sizeof(insn));
 		if (insn == ARM64_RET)
 			break;
@@ -132,18 +130,26 @@ static int local_arm64(const struct local_code *c, struct cpython_local *ret)
 	return -ENOTSUP;
 }
 
+int cpython_local_decode(uint16_t machine, const uint8_t code[CPYTHON_LOCAL_CODE], uint64_t pc, struct memory *m,
+			 struct cpython_local *ret)
+{
+	struct local_code c = {.m = m, .pc = pc};
+
+	memcpy(c.byte, code, sizeof(c.byte));
+	if (machine == EM_X86_64)
+		return local_x86_64(&c, ret);
+	return machine == EM_AARCH64 ? local_arm64(&c, ret) : -ENOTSUP;
+}
+
 int cpython_local_read(const struct runtime_file *file, struct memory *m, struct cpython_local *ret)
 {
-	struct local_code c = {.file = file, .m = m};
+	uint8_t code[CPYTHON_LOCAL_CODE];
 	struct runtime_symbol s;
 
 	if (runtime_symbol(file->binary, "PyGILState_GetThisThreadState", &s) < 0 ||
-	    binary_read_vaddr(file->binary, s.value, c.byte, sizeof(c.byte)) != sizeof(c.byte))
+	    binary_read_vaddr(file->binary, s.value, code, sizeof(code)) != sizeof(code))
 		return -ENOTSUP;
-	c.pc = file->bias + s.value;
-	if (file->binary->machine == EM_X86_64)
-		return local_x86_64(&c, ret);
-	return file->binary->machine == EM_AARCH64 ? local_arm64(&c, ret) : -ENOTSUP;
+	return cpython_local_decode(file->binary->machine, code, file->bias + s.value, m, ret);
 }
 
 /* --- in a thread --- */

@@ -2,6 +2,8 @@
 # perl.pl as a handler of a web server; a request takes as many seconds as its query says.
 package Handler;
 
+use Apache2::RequestRec ();
+
 sub handler {
 	my ($request) = @_;
 	local @ARGV = ($request->args);

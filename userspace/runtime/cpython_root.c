@@ -129,7 +129,7 @@ int cpython_slot_find(struct memory *m, uint16_t machine, uint64_t self, uint64_
 	uint64_t first;
 	int r = 0;
 
-	if (self % 16)
+	if (self % 8)
 		return -ENOENT;
 	if (machine == EM_AARCH64)
 		r = cpython_arm64_pointer(m, self, &pointer);

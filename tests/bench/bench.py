@@ -142,7 +142,39 @@ def runtimes():
             row("%s, %d calls deep: kernel time per sample" % (name, depth), "<= %.0f us" % budget,
                 "%.1f us, without %.1f (%.2f)" % (on[0], off[0], on[0] / max(off[0], 0.01)), on[0] <= budget)
             row("  engine; frames a sample", "", "%.1f us, without %.1f; %.0f" % (on[1], off[1], on[2]))
+    interpreted_memory()
     java_large()
+
+
+# Calls for some 5 ms a second, each time from another depth: programs that are there, and little more.
+SPARSE = {
+    "python3": ["-c", "import time\ndef f(n):\n  return f(n - 1) if n else sum(range(99999))\n"
+                "while 1:\n  for d in range(9): f(d); time.sleep(0.1)"],
+    "ruby": ["-e", "def f(n) = n > 0 ? f(n - 1) : (1..5000).sum { |i| i }\nloop { 9.times { |d| f(d); sleep 0.1 } }"],
+    "php": ["-r", "function f($n) { if ($n) return f($n - 1); for ($i = 0; $i < 30000; $i++); }"
+            "while (1) for ($d = 0; $d < 9; $d++) { f($d); usleep(100000); }"],
+    "perl": ["-e", "sub f { my $n = shift; return f($n - 1) if $n; for (1 .. 9999) { $x += $_ } }"
+             "while (1) { for (0 .. 8) { f($_); select undef, undef, undef, 0.1 } }"],
+}
+SPARSE_EACH = 50
+
+
+def interpreted_memory():
+    """200 processes of four interpreters, all walked and decoded."""
+    argv = [["/usr/bin/" + name] + code for name, code in SPARSE.items() if os.path.exists("/usr/bin/" + name)]
+    d = lib.Otprofd(hz=97, interval="5s")
+    sparse = [lib.start(a, stdout=subprocess.DEVNULL) for a in argv for _ in range(SPARSE_EACH)]
+    most, end = 0, time.monotonic() + 6 * SECONDS
+    while time.monotonic() < end:
+        time.sleep(SECONDS / 2)
+        status = d.status()
+        most = max(most, pss_kib(status) + bpf_kib(d.pid))
+    seen = status["quality"]["interpreted"]
+    row("memory with %d interpreted processes, the most in %d s" % (len(sparse), 6 * SECONDS), "<= 48 MiB",
+        "%.1f MiB" % (most / 1024), most <= 48 * 1024)
+    row("  what was seen of them", "", ", ".join("%s %s" % (k, v) for k, v in seen.items() if isinstance(v, int)))
+    d.stop()
+    workloads.end_all(sparse)
 
 
 # A method whose code is some kilobytes: accesses to an array, each with its checks.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of interpreters that know their own calls, lines and shares: what otprof says of each must be legal in
-every frame, from the first interval on, in mixed stacks. INTERPRETED=all: every interpreter that is here; another
-value: those of them that match it, as "sid$"."""
+every frame, from the first interval on, in mixed stacks. INTERPRETED=all: every interpreter that is here, of pyenv, in
+chroots and under /var/lib/otprof-tests/interpreters/NAME/bin; another value: those of them that match it, as "sid$"."""
 import glob
 import json
 import os
@@ -17,13 +17,15 @@ import lib
 
 HZ = lib.rate(199)
 SECONDS = 8
-# language: frame type, file, loops that are to be folded away
-LANGUAGES = {
-    "python": ("cpython", "python.py", r"_PyEval_EvalFrameDefault.*"),
-    "ruby": ("ruby", "ruby.rb", r"(vm_exec_core|rb_vm_exec|vm_exec).*"),
-    "php": ("php", "php.php", r"execute_ex.*"),
-    "perl": ("perl", "perl.pl", r"Perl_runops_(standard|debug).*"),
-}
+
+
+def in_chroot(root):
+    """Each version that Debian's packages have put there, by its own file."""
+    for path in sorted(glob.glob(root + "/usr/bin/*")):
+        name = os.path.basename(path)
+        language = re.fullmatch(r"(python)3\.\d+|(ruby|php)\d\.\d|(perl)", name)
+        if language and not os.path.islink(path):
+            yield next(filter(None, language.groups())), "%s in %s" % (name, os.path.basename(root)), ["chroot", root, "/usr/bin/" + name]
 
 
 def versions():
@@ -34,12 +36,11 @@ def versions():
         if os.path.exists(path)]
     if not wanted:
         return found + list(compilers(found))
-    for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))):
-        found.append(("python", "python " + path.split("/")[-3], [path]))
+    for builds in ("~/.pyenv/versions/3.*", "/var/lib/otprof-tests/interpreters/*"):
+        for path in sorted(glob.glob(os.path.expanduser(builds + "/bin/python3"))):
+            found.append(("python", "python " + path.split("/")[-3], [path]))
     for root in sorted(glob.glob(os.environ.get("CHROOTS", "/var/lib/otprof-tests/chroots") + "/*/")):
-        for name, inner in (("python", "usr/bin/python3"), ("ruby", "usr/bin/ruby"), ("php", "usr/bin/php"), ("perl", "usr/bin/perl")):
-            if os.path.exists(os.path.join(root, os.path.relpath(os.path.realpath(os.path.join(root, inner)), root))):
-                found.append((name, name + " in " + os.path.basename(root.rstrip("/")), ["chroot", root, "/" + inner]))
+        found += in_chroot(root.rstrip("/"))
     found += list(compilers(found))
     return [f for f in found if wanted == "all" or re.search(wanted, f[1])]
 
@@ -51,7 +52,8 @@ COMPILERS = {
         (mode + " JIT", OPCACHE + ["-d", "opcache.jit_buffer_size=64M", "-d", "opcache.jit=" + mode],
          "exit((opcache_get_status()['jit']['on'] ?? false) ? 0 : 1);") for mode in ("tracing", "function")],
     "python": [(what, ["-X", option], "import sys; sys.exit(not sys.is_stack_trampoline_active())")
-               for what, option in (("perf trampolines", "perf"), ("jitdump trampolines", "perf_jit"))],
+               for what, option in (("perf trampolines", "perf"), ("jitdump trampolines", "perf_jit"))] + [
+        ("JIT", ["/usr/bin/env", "PYTHON_JIT=1"], "import sys; sys.exit(not sys._jit.is_enabled())")],
     "ruby": [("YJIT", ["--yjit", "--yjit-call-threshold=5"], "exit(RubyVM::YJIT.enabled?)")],
 }
 
@@ -60,15 +62,16 @@ def compilers(found):
     """The same interpreters, with each of their compilers that works."""
     for language, label, argv in found:
         for name, options, probe in COMPILERS.get(language, []):
-            tried = subprocess.run(argv + options + [{"php": "-r", "python": "-c"}.get(language, "-e"), probe],
+            compiling = argv[:-1] + options + argv[-1:] if "env" in options[0] else argv + options
+            tried = subprocess.run(compiling + [{"php": "-r", "python": "-c"}.get(language, "-e"), probe],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             if tried.returncode == 0:
-                yield language, label + ", " + name, argv + options
+                yield language, label + ", " + name, compiling
 
 
 def start(language, argv, script=None):
     folder = lib.scratch()
-    script = script or LANGUAGES[language][1]
+    script = script or known_program.LANGUAGES[language][1]
     where = folder
     if argv[0] == "chroot":
         where = os.path.join(argv[1], "tmp", os.path.basename(folder))
@@ -81,37 +84,11 @@ def start(language, argv, script=None):
     return lib.start(argv + [script, str(SECONDS)], stdout=subprocess.DEVNULL)
 
 
-def interpreted(sample, kind):
-    """The frames of the runtime from the outermost, as the checker reads them."""
-    frames = []
-    for name, type_, _, _, line, source in sample.frames:
-        if type_ == kind:
-            frames.append("%s %s:%d;" % (name, os.path.basename(source), line))
-    return "".join(reversed(frames))
-
-
 def judge(label, language, samples, cpu):
-    """Writes the stacks for the checker; the rest is about mixed stacks."""
-    kind, _, loop = LANGUAGES[language]
-    lines, loops, bare, cut, misfit, twice, all_ = [], 0, 0, 0, 0, 0, 0
-    for s in samples:
-        all_ += s.count
-        text = interpreted(s, kind)
-        if not text:
-            bare += s.count
-            continue
-        loops += s.count * any(re.fullmatch(loop, n) for n in s.stack)
-        cut += s.count * any(n.startswith("[cut: ") for n in s.stack)
-        misfit += s.count * any("do not fit" in n for n in s.stack)
-        twice += s.count * any(n.startswith("py::") for n in s.stack)
-        lines += [text + " done 0"] * s.count
-    known_program.check(label, lines, language + ".truth")
-    # Those of the first quarter of a second, and until a decoder has attached: others want the CPU as well.
-    lib.ok(bare <= HZ, "%s: %d of %d samples have no interpreted frame: %.2f s" % (label, bare, all_, bare / HZ))
-    lib.ok(loops <= 0.01 * all_, "%s: %d of %d stacks still have the loop" % (label, loops, all_))
-    lib.ok(misfit <= 0.01 * all_, "%s: %d of %d stacks do not fit" % (label, misfit, all_))
-    lib.ok(cut <= max(3, 0.01 * all_), "%s: %d of %d native stacks are cut" % (label, cut, all_))
+    """Also the number of samples; and that trampolines are not shown beside what they call."""
+    all_ = known_program.judge(label, language, samples, HZ)
     if "trampolines" in label:
+        twice = sum(s.count for s in samples if any(n.startswith("py::") for n in s.stack))
         lib.ok(twice <= 0.01 * all_, "%s: %d of %d stacks have trampolines beside their functions" % (label, twice, all_))
     want = cpu * HZ
     lib.ok(abs(all_ - want) <= 0.2 * want + 4 * want ** 0.5, "%s: %d samples of %.2f s of CPU time, expected %d" % (
@@ -178,7 +155,7 @@ def check_reports(d, ran):
 
 def main():
     found = versions()
-    for language in sorted(LANGUAGES.keys() - {l for l, _, _ in found}):
+    for language in sorted(known_program.LANGUAGES.keys() - {l for l, _, _ in found}):
         lib.skip(language + ": its frames are named", "there is no interpreter")
     lib.need(found, "interpreted code", "no interpreter")
     if lib.SOURCE == "perf":

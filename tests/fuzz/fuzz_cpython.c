@@ -116,9 +116,28 @@ static void fuzz_slot(struct bytes *b, uint8_t choice, const uint64_t *head)
 {
 	struct otp_walk walk = {0};
 
+	const struct cpython_local local = {
+		.shared = choice & 2, .module = (uint32_t)head[2] & 0xffff, .offset = (int32_t)(head[2] >> 32)};
+	uint16_t machine = choice & 1 ? EM_AARCH64 : EM_X86_64;
+
 	memory_question(&b->memory);
-	if (cpython_slot_find(&b->memory, choice & 1 ? EM_AARCH64 : EM_X86_64, head[0] & ~15ULL, head[1], &walk) == 0 &&
+	if (cpython_slot_find(&b->memory, machine, head[0] & ~15ULL, head[1], &walk) == 0 &&
 	    (walk.nr_chain < 1 || walk.nr_chain > 2))
+		abort();
+	if (cpython_local_find(&b->memory, machine, &local, head[0], head[1], &walk) == 0 &&
+	    walk.nr_chain != (local.shared ? 3 : 1))
+		abort();
+}
+
+static void fuzz_local(struct bytes *b, uint8_t choice, const uint64_t *head)
+{
+	uint8_t code[CPYTHON_LOCAL_CODE] = {0};
+	struct cpython_local l;
+
+	memcpy(code, b->data, MIN(b->size, sizeof(code)));
+	memory_question(&b->memory);
+	if (cpython_local_decode(choice & 1 ? EM_AARCH64 : EM_X86_64, code, head[0], &b->memory, &l) == 0 && l.shared &&
+	    (l.offset < 0 || l.module > UINT16_MAX))
 		abort();
 }
 
@@ -175,6 +194,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 4:
 		fuzz_code(&b, head);
+		break;
+	case 5:
+		fuzz_local(&b, data[1], head);
 		break;
 	default:
 		fuzz_slot(&b, data[1], head);

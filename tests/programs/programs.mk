@@ -14,7 +14,7 @@ PROGRAMS     := $(PROGRAM_SRCS:tests/programs/%.c=$(BUILD)/programs/%) \
 		$(BUILD)/programs/tomorrow-static \
 		$(BUILD)/programs/forkstorm-static $(BUILD)/programs/hostile-static $(BUILD)/programs/hang \
 		$(BUILD)/programs/plugin-a.so $(BUILD)/programs/plugin-b.so $(BUILD)/programs/addon.node \
-		$(BUILD)/programs/throws \
+		$(BUILD)/programs/throws $(BUILD)/programs/embed \
 		$(BUILD)/programs/takeover-held $(TAKEOVERS)
 PROGRAM_CFLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -fomit-frame-pointer -Wall -Wextra -Wno-unused-parameter
 
@@ -42,7 +42,7 @@ $(BUILD)/programs/addon.node: tests/programs/addon/addon.c
 $(BUILD)/programs/%: tests/programs/%.cc
 	@mkdir -p $(@D)
 	$(call say,CXX)
-	$(Q)g++ -O2 -g -fomit-frame-pointer -Wall -Wextra -o $@ $<
+	$(Q)g++ -O2 -g -fomit-frame-pointer -Wall -Wextra $(if $(filter %/embed,$@),-rdynamic) -o $@ $<
 $(BUILD)/programs/hang: $(wildcard tests/programs/hang/*.c) tests/programs/hang/hang.h
 	@mkdir -p $(@D)
 	$(call say,CC )

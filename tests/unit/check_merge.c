@@ -115,6 +115,10 @@ static const struct {
 	{"aLbPcLm", "1^2^", "8^", "a1b8c2m", true, true, false, false},
 	/* No frames of the second were copied. */
 	{"aPLm", "1^", "", "aP1m", true, true, false, false},
+	/* Behind the last entry is what the runtime keeps for the thread. */
+	{"aLbLm", "1^2^-3", "", "a1b2m", true, true, false, false},
+	{"aLm", "1^2^-3", "", "a12m", true, true, false, false},
+	{"am", "-1", "", "am", true, true, false, false},
 	/* A thread that is not in its loop yet, or any more. */
 	{"am", "-1^", "", "am", true, true, false, false},
 	{"am", "-1-2^", "", "am", true, true, false, false},

@@ -39,6 +39,7 @@ static REQUEST() *request; /* the last one */
 
 static const char *maps;
 static bool maps_are_late;
+static int file_error, files_asked;
 static struct late_answer { host_answer_fn *fn; void *ctx; } late; /* the one that a test gives */
 
 /* --- the host: identity unknown, mappings (unless a test says so) and files at once, an index never --- */
@@ -62,7 +63,7 @@ static int answer(struct host *h, const struct host_request *req, host_answer_fn
 	else if (req->kind == HOST_READ_MAPS)
 		fn(ctx, 0, -1, maps, strlen(maps));
 	else if (req->kind == HOST_OPEN_MAPPED)
-		fn(ctx, 0, file_fd(), NULL, 0);
+		files_asked++, fn(ctx, file_error, file_error ? -1 : file_fd(), NULL, 0);
 	else if (req->kind != HOST_OPEN_INDEX)
 		fn(ctx, -ESRCH, -1, NULL, 0);
 	return 0;
@@ -115,6 +116,7 @@ static void set_up(void)
 	cfg.ledger = ledger;
 	maps = ANON_LINE FILE_LINE;
 	maps_are_late = false;
+	file_error = files_asked = 0;
 	ck_assert_int_eq(pipeline_new(&cfg, &pipeline), 0);
 	batch_init(&batch);
 }
@@ -232,6 +234,23 @@ START_TEST(stack_is_kernel_then_user_then_marker)
 }
 END_TEST
 
+START_TEST(a_file_that_could_not_be_opened_is_tried_again)
+{
+	file_error = -ETIMEDOUT;
+	take(BASE + TINY_CODE, 1, NSEC_PER_SEC);
+	take(BASE + TINY_CODE, 2, NSEC_PER_SEC + NSEC_PER_MSEC);
+	ck_assert_int_eq(files_asked, 1);
+	flush();
+	ck_assert_ptr_nonnull(strstr(stack_text(), "[cut: file not readable]"));
+	file_error = 0;
+	take(BASE + TINY_CODE, 3, 5 * NSEC_PER_SEC);
+	ck_assert_int_ge(files_asked, 2);
+	pipeline_end_wait(pipeline);
+	flush();
+	ck_assert_ptr_null(strstr(stack_text(), "[cut: file not readable]"));
+}
+END_TEST
+
 /* Parked samples are tried again at any answer, such as another process' mappings. */
 START_TEST(sample_waits_for_its_own_process_mappings)
 {
@@ -322,6 +341,7 @@ Suite *pipeline_suite(void)
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, sample_waits_for_names_of_its_file);
 	tcase_add_test(t, stack_is_kernel_then_user_then_marker);
+	tcase_add_test(t, a_file_that_could_not_be_opened_is_tried_again);
 	tcase_add_test(t, sample_waits_for_its_own_process_mappings);
 	tcase_add_loop_test(t, sample_keeps_the_mappings_that_it_is_unwound_by, 0, (int)ARRAY_SIZE(moments));
 	tcase_add_test(t, sample_is_unwound_by_mappings_that_answer_at_once);

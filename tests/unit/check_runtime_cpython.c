@@ -34,11 +34,11 @@ Suite *runtime_cpython_suite(void);
 /* In the file; addresses are offsets. */
 enum { FILE_SECTIONS = 0x100, FILE_SYMBOLS = 0x400, FILE_STRINGS = 0x800, FILE_RODATA = 0xa00, FILE_HEX = 0xb00,
        FILE_RUNTIME = 0x1000, FILE_CODE_TYPE = 0x1800, FILE_FRAME_TYPE = 0x1a00, FILE_TYPE_NAMES = 0x1c00,
-       FILE_LOOP = 0x2000, FILE_COLD = 0x3000 };
+       FILE_LOOP = 0x2000, FILE_COLD = 0x3000, FILE_STATE = 0x3800, FILE_SLOT = 0x3900 };
 /* In the heap. */
 enum { AT_INTERP = 0x0, AT_STATE = 0x1000, AT_CFRAME = 0x1200, AT_FRAME = 0x2000, AT_CODE = 0x3000, AT_TEXT = 0x4000,
        AT_TABLE = 0x6000, AT_PTHREAD = 0x7000, AT_BLOCK = 0x8000, AT_DTV = 0x8800, AT_OTHER_INTERP = 0x9000 };
-enum { FRAME_STEP = 0x100, SLOT_KEY = 3, SLOTS = 0x310, LOOP_SIZE = 0x200 };
+enum { FRAME_STEP = 0x100, SLOT_KEY = 3, SLOTS = 0x310, LOOP_SIZE = 0x200, LOCAL = -0x28 };
 
 /* --- the file and the memory --- */
 
@@ -128,14 +128,17 @@ struct world {
 	uint16_t back, code, instr, owner;
 	uint16_t first_line, file, name, table, bytes, base_size;
 	uint16_t text;
+	bool local; /* the state is in a variable, and the outermost frame is the thread's own */
 };
 
 static const struct world worlds[] = {
-	{"3.9.18", "inner", 0, CPYTHON_ENTRY_EVERY, 24, 0, 8, 176, 32, 24, 32, 104, 0, 40, 104, 112, 120, 0, 176, 48},
+	{"3.9.18", "inner", 0, CPYTHON_ENTRY_EVERY, 24, 0, 8, 176, 32, 24, 32, 104, 0, 40, 104, 112, 120, 0, 176, 48, false},
 	{"3.11.7", "Outer.inner", 0x030b07f0, CPYTHON_ENTRY_FLAG, 56, 8, 16, 152, 40, 48, 32, 56, 68, 72, 112, 128, 136, 184,
-	 184, 48},
+	 184, 48, false},
 	{"3.13.0", "Outer.inner", 0x030d00f0, CPYTHON_ENTRY_SHIM, 80, 0, 0x800, 144, 1200, 16, 8, 64, 78, 68, 112, 128, 136, 200,
-	 200, 40}, /* with a table of its own, which differs from that of the release */
+	 200, 40, false}, /* with a table of its own, which differs from that of the release */
+	{"3.15.2", "Outer.inner", 0x030f02f0, CPYTHON_ENTRY_SHIM, 80, 0, 0x800, 152, 1200, 16, 8, 64, 78, 68, 112, 128, 136, 200,
+	 200, 40, true},
 };
 
 static uint64_t fake_text(uint32_t i, uint32_t state, const void *data, size_t length, size_t bytes, uint16_t head)
@@ -206,7 +209,24 @@ static void fake_type(uint64_t at, const char *name, uint64_t name_at, uint64_t 
 	strcpy((char *)fake.image + name_at, name);
 }
 
-/* Words as they are in 3.13.0's table. */
+/* Words as they are in 3.15.2's table. */
+static void fake_words_3_15(const struct world *w, uint64_t *word)
+{
+	word[24] = 8, word[25] = 16, word[26] = w->state_frame, word[30] = w->thread_id;
+	word[40] = w->back, word[41] = w->code, word[42] = w->instr, word[44] = w->owner;
+	word[48] = w->file, word[50] = w->name, word[51] = w->table, word[52] = w->first_line, word[56] = w->bytes;
+	word[59] = 8, word[61] = 24, word[87] = 16, word[88] = 32, word[90] = 32, word[91] = 16, word[92] = w->text;
+}
+
+/* And in 3.13.0's. */
+static void fake_words_3_13(const struct world *w, uint64_t *word)
+{
+	word[21] = 8, word[22] = 16, word[23] = w->state_frame, word[24] = w->thread_id;
+	word[29] = w->back, word[30] = w->code, word[31] = w->instr, word[33] = w->owner;
+	word[35] = w->file, word[37] = w->name, word[38] = w->table, word[39] = w->first_line, word[43] = w->bytes;
+	word[45] = 8, word[47] = 24, word[65] = 16, word[66] = 32, word[68] = 32, word[69] = 16, word[70] = w->text;
+}
+
 static void fake_published(const struct world *w)
 {
 	uint64_t word[128] = {0};
@@ -214,10 +234,7 @@ static void fake_published(const struct world *w)
 	memcpy(word, "xdebugpy", 8);
 	word[1] = w->hex;
 	word[5] = w->runtime_head, word[8] = 0x700, word[9] = w->interp_threads;
-	word[21] = 8, word[22] = 16, word[23] = w->state_frame, word[24] = w->thread_id;
-	word[29] = w->back, word[30] = w->code, word[31] = w->instr, word[33] = w->owner;
-	word[35] = w->file, word[37] = w->name, word[38] = w->table, word[39] = w->first_line, word[43] = w->bytes;
-	word[45] = 8, word[47] = 24, word[65] = 16, word[66] = 32, word[68] = 32, word[69] = 16, word[70] = w->text;
+	(w->local ? fake_words_3_15 : fake_words_3_13)(w, word);
 	memcpy(fake.image + FILE_RUNTIME, word, sizeof(word));
 	put64(FILE_RUNTIME + w->runtime_head, HEAP + AT_INTERP);
 }
@@ -232,6 +249,9 @@ static void fake_pthread(uint64_t self, uint64_t slots, uint64_t state)
 	put64(self + slots + SLOT_KEY * 16 + 8, state);
 }
 
+/* A program's PyGILState_GetThisThreadState: endbr64; mov %fs:LOCAL,%rax; ret */
+static const uint8_t local_code[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x64, 0x48, 0x8b, 0x04, 0x25, 0xd8, 0xff, 0xff, 0xff, 0xc3};
+
 static void fake_symbols(const struct world *w)
 {
 	fake.strings = 1;
@@ -239,6 +259,8 @@ static void fake_symbols(const struct world *w)
 	fake_symbol("PyCode_Type", FILE_CODE_TYPE, 0x100);
 	fake_symbol("PyFrame_Type", FILE_FRAME_TYPE, 0x100);
 	fake_symbol("_PyEval_EvalFrameDefault", FILE_LOOP, LOOP_SIZE);
+	fake_symbol("PyGILState_GetThisThreadState", FILE_STATE, sizeof(local_code));
+	memcpy(fake.image + FILE_STATE, local_code, sizeof(local_code));
 	if (w->hex)
 		fake_symbol("Py_Version", FILE_HEX, 4);
 	else
@@ -260,6 +282,8 @@ static void fake_frames(const struct world *w)
 	fake_link(w, inner, outer);
 	if (w->entry == CPYTHON_ENTRY_SHIM)
 		fake_link(w, outer, shim);
+	if (w->local)
+		fake_link(w, shim, fake_frame(w, 3, 0, 0, 3));
 	put64(state + 16, HEAP + AT_INTERP);
 	put64(state + w->thread_id, HEAP + AT_PTHREAD);
 	put64(state + w->state_frame, w->cframe_frame ? HEAP + AT_CFRAME : inner);
@@ -278,7 +302,10 @@ static void fake_python(const struct world *w, uint16_t machine)
 	else
 		put64(FILE_RUNTIME + w->runtime_head, HEAP + AT_INTERP);
 	put64(HEAP + AT_INTERP + w->interp_threads, HEAP + AT_STATE);
-	fake_pthread(HEAP + AT_PTHREAD, SLOTS, HEAP + AT_STATE);
+	if (w->local)
+		put64(HEAP + AT_PTHREAD + (uint64_t)LOCAL, HEAP + AT_STATE);
+	else
+		fake_pthread(HEAP + AT_PTHREAD, SLOTS, HEAP + AT_STATE);
 	fake_close(machine);
 }
 
@@ -354,16 +381,16 @@ START_TEST(outermost_frame_of_a_sub_interpreter_says_so)
 {
 	struct runtime_attached a;
 	struct runtime_frame f;
-	uint32_t last;
+	uint32_t last, entry = worlds[_i].local ? 0 : RUNTIME_ENTRY;
 
 	attach_and_walk(&worlds[_i], &a, &f);
 	last = walker.frames - 1;
 	ck_assert_int_eq(frame_at(&a, last, &f), 0);
-	ck_assert_uint_eq(f.flags & (RUNTIME_INNER | RUNTIME_ENTRY), RUNTIME_ENTRY);
+	ck_assert_uint_eq(f.flags & (RUNTIME_INNER | RUNTIME_ENTRY), entry);
 	put64(HEAP + AT_STATE + (uint16_t)a.walk.root_off, HEAP + AT_OTHER_INTERP);
 	ck_assert_uint_eq(walk(&a), last + 1);
 	ck_assert_int_eq(frame_at(&a, last, &f), 0);
-	ck_assert_uint_eq(f.flags & (RUNTIME_INNER | RUNTIME_ENTRY), RUNTIME_INNER | RUNTIME_ENTRY);
+	ck_assert_uint_eq(f.flags & (RUNTIME_INNER | RUNTIME_ENTRY), RUNTIME_INNER | entry);
 	ck_assert_int_eq(frame_at(&a, 0, &f), 0);
 	ck_assert(!(f.flags & RUNTIME_INNER));
 	fake_done();
@@ -405,7 +432,7 @@ START_TEST(frames_of_each_layout_are_named)
 	ck_assert_str_eq(a.version, w->version);
 	ck_assert(runtime_attached_sound(&a));
 	ck_assert_int_eq(walker.end, OTP_WALK_END_DONE);
-	ck_assert_uint_eq(walker.frames, w->entry == CPYTHON_ENTRY_SHIM ? 3 : 2);
+	ck_assert_uint_eq(walker.frames, 2 + (w->entry == CPYTHON_ENTRY_SHIM) + w->local);
 	ck_assert_uint_eq(inner.position, 6);
 	ck_assert_int_eq(function_at(&a, &inner, &function), 0);
 	ck_assert_str_eq(function.name, w->inner_name);
@@ -434,6 +461,10 @@ START_TEST(entries_are_where_the_loop_began)
 		ck_assert_int_eq(frame_at(&a, 2, &shim), 0);
 		ck_assert_uint_eq(shim.flags, RUNTIME_ENTRY | RUNTIME_HIDDEN);
 		ck_assert_uint_eq(shim.key, 0);
+	}
+	if (w->local) {
+		ck_assert_int_eq(frame_at(&a, 3, &shim), 0);
+		ck_assert_uint_eq(shim.flags, RUNTIME_HIDDEN);
 	}
 	fake_done();
 }
@@ -482,7 +513,7 @@ START_TEST(a_runtime_that_has_not_started_is_asked_again)
 	put64(FILE_RUNTIME + w->runtime_head, 0);
 	ck_assert_int_eq(fake_attach(&a, why), -EAGAIN);
 	put64(FILE_RUNTIME + w->runtime_head, HEAP + AT_INTERP);
-	put64(HEAP + AT_PTHREAD + SLOTS + SLOT_KEY * 16 + 8, 0);
+	put64(HEAP + AT_PTHREAD + (w->local ? (uint64_t)LOCAL : SLOTS + SLOT_KEY * 16 + 8), 0);
 	ck_assert_int_eq(fake_attach(&a, why), -EAGAIN);
 	fake_done();
 }
@@ -603,10 +634,11 @@ START_TEST(slots_of_glibc_on_arm64_are_found)
 }
 END_TEST
 
+/* Of which the main thread's lies at any word. */
 START_TEST(slots_of_musl_are_found)
 {
 	struct otp_walk w = {0};
-	uint64_t self = HEAP + AT_PTHREAD, state = HEAP + AT_STATE;
+	uint64_t self = HEAP + AT_PTHREAD + 8, state = HEAP + AT_STATE;
 
 	slot_memory();
 	put64(self, self);
@@ -617,6 +649,74 @@ START_TEST(slots_of_musl_are_found)
 	put64(self + 0x70, HEAP + AT_BLOCK);
 	ck_assert_int_eq(cpython_slot_find(&fake.memory, EM_AARCH64, self, state, &w), 0);
 	ck_assert_uint_eq(slot_follow(&w, self + 0xc8), state);
+}
+END_TEST
+
+/* --- the variable of 3.15 --- */
+
+/* Code of each form, and where it says that the variable is. */
+static const struct local_form {
+	uint16_t machine;
+	uint8_t code[64];
+	int r;
+	struct cpython_local local;
+} local_forms[] = {
+	/* Debian's python3.15 */
+	{EM_X86_64, {0xf3, 0x0f, 0x1e, 0xfa, 0x64, 0x48, 0x8b, 0x04, 0x25, 0xd8, 0xff, 0xff, 0xff, 0xc3}, 0, {false, 0, -0x28}},
+	/* Debian's libpython3.15: push %rbp; mov %rsp,%rbp; lea slot(%rip),%rdi; call; pop %rbp; mov 0x28(%rax),%rax; ret */
+	{EM_X86_64, {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x3d, 0xf1, 0, 0, 0, 0xe8, 0, 0, 0, 0, 0x5d,
+		     0x48, 0x8b, 0x40, 0x28, 0xc3}, 0, {true, 5, 0x28}},
+	/* the offset itself in the slot: mov slot(%rip),%rax; mov %fs:(%rax),%rax; ret */
+	{EM_X86_64, {0x48, 0x8b, 0x05, 0x09, 1, 0, 0, 0x64, 0x48, 0x8b, 0, 0xc3}, 0, {false, 0, -0x40}},
+	/* To 3.14: a key of pthread_getspecific. */
+	{EM_X86_64, {0xf3, 0x0f, 0x1e, 0xfa, 0x83, 0x3d, 0x3b, 0x49, 0x77, 0, 0, 0x74, 0x0a, 0xbf, 0xe0, 0x10, 0xba, 0, 0xe9},
+	 -ENOTSUP, {0}},
+	/* Debian's python3.15 of arm64, and as compilers write it without frames */
+	{EM_AARCH64, {0x5f, 0x24, 0x03, 0xd5, 0x40, 0xd0, 0x3b, 0xd5, 0x3f, 0x23, 0x03, 0xd5, 0xfd, 0x7b, 0xbf, 0xa9,
+		      0x1f, 0x20, 0x03, 0xd5, 0x00, 0x80, 0x00, 0x91, 0xfd, 0x03, 0x00, 0x91, 0xfd, 0x7b, 0xc1, 0xa8,
+		      0xbf, 0x23, 0x03, 0xd5, 0x00, 0x00, 0x40, 0xf9, 0xc0, 0x03, 0x5f, 0xd6}, 0, {false, 0, 0x20}},
+	{EM_AARCH64, {0x40, 0xd0, 0x3b, 0xd5, 0x00, 0x04, 0x40, 0x91, 0x00, 0x08, 0x40, 0xf9, 0xc0, 0x03, 0x5f, 0xd6}, 0,
+	 {false, 0, 0x1010}},
+};
+
+START_TEST(the_variable_of_a_thread_is_where_the_code_says)
+{
+	const struct local_form *form = &local_forms[_i];
+	struct cpython_local l = {0};
+
+	slot_memory();
+	fake_symbols(&worlds[3]);
+	memcpy(fake.image + FILE_STATE, form->code, sizeof(form->code));
+	put64(FILE_SLOT, 5);
+	put64(FILE_SLOT + 8, 0);
+	put64(FILE_SLOT + 16, (uint64_t)-0x40);
+	fake_close(form->machine);
+	ck_assert_int_eq(cpython_local_read(&(struct runtime_file){.binary = fake.binary, .bias = BIAS}, &fake.memory, &l),
+			 form->r);
+	ck_assert_int_eq(l.shared, form->local.shared);
+	ck_assert_uint_eq(l.module, form->local.module);
+	ck_assert_int_eq(l.offset, form->local.offset);
+	fake_done();
+}
+END_TEST
+
+/* glibc's vector of blocks has two words for a block, musl's one. */
+START_TEST(a_thread_shows_whose_blocks_they_are)
+{
+	const struct cpython_local l = {.shared = true, .module = 5, .offset = 0x28};
+	uint64_t self = HEAP + AT_PTHREAD, state = HEAP + AT_STATE;
+	struct otp_walk w = {0};
+
+	for (int entry = 8; entry <= 16; entry += 8) {
+		slot_memory();
+		ck_assert_int_eq(cpython_local_find(&fake.memory, EM_X86_64, &l, self, state, &w), -ENOENT);
+		put64(self + 8, HEAP + AT_DTV);
+		put64(HEAP + AT_DTV + 5 * entry, HEAP + AT_BLOCK);
+		ck_assert_int_eq(cpython_local_find(&fake.memory, EM_X86_64, &l, self, state, &w), -ENOENT);
+		put64(HEAP + AT_BLOCK + 0x28, state);
+		ck_assert_int_eq(cpython_local_find(&fake.memory, EM_X86_64, &l, self, state, &w), 0);
+		ck_assert_uint_eq(slot_follow(&w, self), state);
+	}
 }
 END_TEST
 
@@ -890,6 +990,8 @@ Suite *runtime_cpython_suite(void)
 	tcase_add_test(t, slots_of_glibc_are_found);
 	tcase_add_test(t, slots_of_glibc_on_arm64_are_found);
 	tcase_add_test(t, slots_of_musl_are_found);
+	tcase_add_loop_test(t, the_variable_of_a_thread_is_where_the_code_says, 0, (int)ARRAY_SIZE(local_forms));
+	tcase_add_test(t, a_thread_shows_whose_blocks_they_are);
 	tcase_add_test(t, rare_code_of_the_loop_is_found_by_its_jumps);
 	tcase_add_loop_test(t, another_object_at_the_address_is_stale, 0, nr);
 	tcase_add_loop_test(t, an_object_that_was_freed_is_stale, 0, (int)ARRAY_SIZE(counts));

@@ -31,7 +31,7 @@ static uint64_t take(size_t bytes)
 #define ID_CLASSPATH 0x9990
 #define ID_ATTACHED  0x9980
 
-static const uint32_t versions[] = {207, 300, 301, 302, 303, 304};
+static const uint32_t versions[] = {207, 300, 301, 302, 303, 304, 400};
 static const struct ruby_layout *layout;
 static uint64_t vm, thread, ec, stack, frame_at, shapes, object_class, symbol_unit;
 static uint32_t nr_shapes;

@@ -1066,6 +1066,31 @@ START_TEST(a_failure_that_may_pass_is_tried_again)
 }
 END_TEST
 
+/* Each of them maps the same file; the last one lives. */
+START_TEST(processes_of_a_moment_do_not_put_a_file_off)
+{
+	struct process *living;
+
+	for (uint32_t pid = 10; pid < 16; pid++) {
+		struct process *p = one_program(pid, 7);
+		const struct mapping *m = mapping_of(pid, 0x10000);
+
+		ck_assert(table_want_file(table, p, m));
+		exited(pid, pid);
+		answer(open_question(HOST_OPEN_MAPPED, pid), -ETIMEDOUT, -1, NULL, 0);
+		ck_assert_int_eq(m->file->state, MAPPED_FAILED);
+		now += NSEC_PER_SEC + NSEC_PER_MSEC;
+		table_tick(table, now);
+	}
+	living = one_program(16, 7);
+	ck_assert(table_want_file(table, living, mapping_of(16, 0x10000)));
+	answer(open_question(HOST_OPEN_MAPPED, 16), -ETIMEDOUT, -1, NULL, 0);
+	now += NSEC_PER_SEC + NSEC_PER_MSEC;
+	table_tick(table, now);
+	ck_assert(!table_want_file(table, living, mapping_of(16, 0x10000)));
+}
+END_TEST
+
 static const struct {
 	const char *name, *path;
 	enum mapped_kind kind;
@@ -1342,6 +1367,7 @@ Suite *table_suite(void)
 	tcase_add_test(t, questions_are_of_the_group_of_their_process);
 	tcase_add_test(t, a_host_that_answers_at_once_is_understood);
 	tcase_add_test(t, a_failure_that_may_pass_is_tried_again);
+	tcase_add_test(t, processes_of_a_moment_do_not_put_a_file_off);
 	tcase_add_loop_test(t, a_name_tells_its_kind, 0, ARRAY_SIZE(kinds));
 	tcase_add_test(t, idle_files_are_closed_after_a_while);
 	suite_add_tcase(s, t);

@@ -28,10 +28,26 @@ static bool files_is_transient(int err)
 
 static bool files_request(struct question *q);
 
+/* Processes of a moment may be the first to map a file, and leave no root to search: that says nothing of the file. */
+static bool files_asker_is_gone(const struct question *q)
+{
+	struct entry *e = entry_get(q->t, q->pid);
+
+	return !e || e->p.exit_time_ns || entry_start(e) != q->pid_start_ns;
+}
+
+static uint64_t files_retry_wait(const struct mapped_file *f, bool gone)
+{
+	if (gone || !f->retry_wait_ns)
+		return RETRY_FIRST_NS;
+	return MIN(2 * f->retry_wait_ns, RETRY_LONGEST_NS);
+}
+
 static void files_settle(struct question *q, int err)
 {
 	struct process_table *t = q->t;
 	struct mapped_file *f = mapped_file_ref(q->file);
+	bool gone = files_asker_is_gone(q);
 
 	f->binary = steal_ptr(&q->found);
 	if (f->binary)
@@ -40,7 +56,7 @@ static void files_settle(struct question *q, int err)
 	f->state = err < 0 ? MAPPED_FAILED : MAPPED_READY;
 	f->error = err;
 	if (err < 0 && files_is_transient(err)) {
-		f->retry_wait_ns = f->retry_wait_ns ? MIN(2 * f->retry_wait_ns, RETRY_LONGEST_NS) : RETRY_FIRST_NS;
+		f->retry_wait_ns = files_retry_wait(f, gone);
 		f->retry_ns = t->now_ns + f->retry_wait_ns;
 	}
 	if (t->cfg.file_settled)

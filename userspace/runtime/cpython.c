@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * CPython 3.6 to 3.14. Frames are a list from the thread's state outwards; a
+ * CPython 3.6 to 3.15. Frames are a list from the thread's state outwards; a
  * frame has its code object and where it is in it. To 3.10 each Python function
  * runs in a native loop of its own; from 3.11 on a loop runs Python functions
  * that call each other, and frames say which of them entered it.
@@ -135,7 +135,9 @@ static uint32_t frame_entry(const struct cpython_layout *l, const struct runtime
 	case CPYTHON_ENTRY_FLAG:
 		return frame_byte(w, l) ? RUNTIME_ENTRY : 0;
 	default:
-		return frame_byte(w, l) == l->shim ? RUNTIME_ENTRY | RUNTIME_HIDDEN : 0;
+		if (frame_byte(w, l) != l->shim)
+			return 0;
+		return l->base && w->last ? RUNTIME_HIDDEN : RUNTIME_ENTRY | RUNTIME_HIDDEN;
 	}
 }
 

@@ -38,7 +38,8 @@ struct cpython_layout {
 	uint8_t shim;	     /* owner of shims */
 	uint8_t word_code, word_instr, word_owner, word_copy; /* of the kept words, for frame */
 	uint8_t word_first, word_name, word_table;
-	uint8_t reserved[2];
+	uint8_t base;	     /* the outermost frame is the thread's own, of no function, and of a shim's owner */
+	uint8_t local;	     /* a thread's state is in a thread-local variable, in no slot of pthread_getspecific */
 	uint16_t ob_type;
 	uint16_t frame_code, frame_back, frame_instr, frame_owner, frame_copy;
 	uint16_t code_first_line, code_file, code_name, code_table, code_bytes;
@@ -67,13 +68,33 @@ void cpython_layout_keep(struct runtime_attached *a, const struct cpython_layout
 /*
  * The chain from a thread's pointer to its state (PyThreadState), in *walk: its
  * slot of pthread_getspecific, found by comparing what the slots of a living
- * thread hold with the state that the runtime lists for it. -EAGAIN: no thread
- * has one yet.
+ * thread hold with the state that the runtime lists for it; from 3.15 on a
+ * variable, likewise compared. -EAGAIN: no thread has one yet.
  */
 int cpython_root_find(const struct runtime_file *file, struct memory *m, const struct cpython_layout *l,
 		      struct otp_walk *walk, char why[RUNTIME_WHY_MAX]);
+/*
+ * Where the variable of a thread's state is, from 3.15 on, by code and in memory:
+ * a hypothesis, which cpython_local_find holds against a living thread.
+ */
+struct cpython_local {
+	bool shared;	 /* in a block of the dynamic linker's, whose number is module; else at an offset from the pointer */
+	uint32_t module; /* 0: not loaded yet */
+	int32_t offset;
+};
+#define CPYTHON_LOCAL_CODE 64 /* bytes of the function that are looked at */
+/* By code at pc; of memory, the words that the dynamic linker has written for it. -ENOTSUP: code that is not known. */
+int cpython_local_decode(uint16_t machine, const uint8_t code[CPYTHON_LOCAL_CODE], uint64_t pc, struct memory *m,
+			 struct cpython_local *ret);
+int cpython_local_read(const struct runtime_file *file, struct memory *m, struct cpython_local *ret);
+/* The chain to it, of the thread whose pthread_t is self: nr_chain and chain of walk. -ENOENT. */
+int cpython_local_find(struct memory *m, uint16_t machine, const struct cpython_local *l, uint64_t self, uint64_t state,
+		       struct otp_walk *walk);
+
 /* The interpreter that was made first; 0: not found. */
 uint64_t cpython_interp_main(const struct runtime_file *file, struct memory *m, const struct cpython_layout *l);
+/* The thread pointer less pthread_t, of glibc. -ENOENT. */
+int cpython_arm64_pointer(struct memory *m, uint64_t self, int64_t *ret);
 /* The slot of one thread, whose pthread_t is self: nr_chain and chain of walk. -ENOENT. */
 int cpython_slot_find(struct memory *m, uint16_t machine, uint64_t self, uint64_t state, struct otp_walk *walk);
 

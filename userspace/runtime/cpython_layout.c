@@ -68,7 +68,7 @@ static const struct cpython_layout cpython_layouts[] = {
 
 /* Words of struct _Py_DebugOffsets that are used, and what has no word there. */
 struct published {
-	uint8_t minor, shim, tag;
+	uint8_t minor, shim, tag, base, local;
 	uint8_t runtime_head, interp_next, interp_threads, thread_next, thread_interp, thread_frame, thread_id, frame_back,
 		frame_code, frame_instr, frame_owner, code_file, code_name, code_table, code_first_line, code_bytes, ob_type,
 		type_name, bytes_size, bytes_data, text_state, text_length, text_ascii;
@@ -87,6 +87,12 @@ static const struct published published_tables[] = {
 	 .frame_owner = 36, .code_file = 40, .code_name = 42, .code_table = 43, .code_first_line = 44, .code_bytes = 48,
 	 .ob_type = 51, .type_name = 53, .bytes_size = 75, .bytes_data = 76, .text_state = 78, .text_length = 79,
 	 .text_ascii = 80},
+	/* 3.15.2, the same files; base_frame: internal/pycore_tstate.h; internal/pycore_runtime_structs.h has no autoTSSkey */
+	{.minor = 15, .shim = 3, .tag = 3, .base = 1, .local = 1, .runtime_head = 5, .interp_next = 8,
+	 .interp_threads = 9, .thread_next = 24, .thread_interp = 25, .thread_frame = 26, .thread_id = 30, .frame_back = 40,
+	 .frame_code = 41, .frame_instr = 42, .frame_owner = 44, .code_file = 48, .code_name = 50, .code_table = 51,
+	 .code_first_line = 52, .code_bytes = 56, .ob_type = 59, .type_name = 61, .bytes_size = 87, .bytes_data = 88,
+	 .text_state = 90, .text_length = 91, .text_ascii = 92},
 };
 
 enum { PUBLISHED_MAGIC = 0, PUBLISHED_VERSION = 1, PUBLISHED_FREE_THREADED = 2 };
@@ -104,7 +110,8 @@ static void published_take(const struct published *p, const uint64_t *word, stru
 {
 #define TAKE(field) .field = (uint16_t)MIN(word[p->field], (uint64_t)UINT16_MAX)
 	*ret = (struct cpython_layout){
-		.minor = p->minor, .entry = CPYTHON_ENTRY_SHIM, .shim = p->shim, .tag = p->tag, .lines = CPYTHON_LOCATIONS,
+		.minor = p->minor, .entry = CPYTHON_ENTRY_SHIM, .shim = p->shim, .tag = p->tag, .base = p->base,
+		.local = p->local, .lines = CPYTHON_LOCATIONS,
 		TAKE(runtime_head), TAKE(interp_next), TAKE(interp_threads), TAKE(thread_next), TAKE(thread_interp),
 		TAKE(thread_frame), TAKE(thread_id), TAKE(frame_back), TAKE(frame_code), TAKE(frame_instr), TAKE(frame_owner),
 		TAKE(code_file), TAKE(code_name), TAKE(code_table), TAKE(code_first_line), TAKE(code_bytes), TAKE(ob_type),

@@ -2,11 +2,11 @@
 /*
  * The root of a thread's frames, and the functions that run them.
  *
- * Each thread keeps its PyThreadState in a slot of pthread_setspecific (the key
- * is autoTSSkey of _PyRuntime), whether it holds the GIL or not; thread-local
- * variables of the runtime hold it only with the GIL. Where slots lie is the
- * libc's own affair, so they are not computed but found: the runtime lists its
- * threads with their pthread_t, which is where libc keeps a thread's data.
+ * Up to 3.14 each thread keeps its PyThreadState in a slot of pthread_setspecific
+ * (the key is autoTSSkey of _PyRuntime), whether it holds the GIL or not;
+ * thread-local variables of the runtime hold it only with the GIL. Where slots lie
+ * is the libc's own affair, so they are not computed but found: the runtime lists
+ * its threads with their pthread_t, which is where libc keeps a thread's data.
  */
 #include <elf.h>
 #include <errno.h>
@@ -90,7 +90,7 @@ static int glibc_slot_find(struct memory *m, uint64_t self, uint64_t state, int6
  * glibc's own. There lies the pointer to the table of thread-local blocks: a
  * count before it, and the first block near.
  */
-static int glibc_arm64_pointer(struct memory *m, uint64_t self, int64_t *ret)
+int cpython_arm64_pointer(struct memory *m, uint64_t self, int64_t *ret)
 {
 	for (uint64_t at = GLIBC_ARM64_FROM; at < GLIBC_ARM64_TO; at += 16) {
 		uint64_t dtv, slot[5]; /* count, -, generation, -, first block */
@@ -129,10 +129,10 @@ int cpython_slot_find(struct memory *m, uint16_t machine, uint64_t self, uint64_
 	uint64_t first;
 	int r = 0;
 
-	if (self % 16)
+	if (self % 8)
 		return -ENOENT;
 	if (machine == EM_AARCH64)
-		r = glibc_arm64_pointer(m, self, &pointer);
+		r = cpython_arm64_pointer(m, self, &pointer);
 	if (r == 0)
 		r = glibc_slot_find(m, self, state, pointer, walk);
 	if (r == 0)
@@ -199,9 +199,25 @@ uint64_t cpython_interp_main(const struct runtime_file *file, struct memory *m, 
 	return 0;
 }
 
-static int threads_search(struct memory *m, uint16_t machine, const struct cpython_layout *l, uint64_t interp,
-			  struct otp_walk *walk)
+struct threads {
+	struct memory *m;
+	uint16_t machine;
+	const struct cpython_layout *layout;
+	struct cpython_local local; /* if layout->local */
+	struct otp_walk *walk;
+};
+
+static int threads_root(const struct threads *t, uint64_t self, uint64_t state)
 {
+	if (t->layout->local)
+		return cpython_local_find(t->m, t->machine, &t->local, self, state, t->walk);
+	return cpython_slot_find(t->m, t->machine, self, state, t->walk);
+}
+
+static int threads_search(const struct threads *t, uint64_t interp)
+{
+	const struct cpython_layout *l = t->layout;
+	struct memory *m = t->m;
 	uint64_t state, owner, self;
 
 	if (memory_u64(m, interp + l->interp_threads, &state) < 0)
@@ -212,7 +228,7 @@ static int threads_search(struct memory *m, uint16_t machine, const struct cpyth
 		/* A thread that ended after the list was read, and whose memory is another's by now, or another layout. */
 		if (owner != interp)
 			return -ESTALE;
-		if (self && cpython_slot_find(m, machine, self, state, walk) == 0)
+		if (self && threads_root(t, self, state) == 0)
 			return 0;
 		if (memory_u64(m, state + l->thread_next, &state) < 0)
 			return -EFAULT;
@@ -221,31 +237,35 @@ static int threads_search(struct memory *m, uint16_t machine, const struct cpyth
 }
 
 /* Threads come and go while their list is read; a layout that is another is so each time. */
-static int threads_search_again(struct memory *m, uint16_t machine, const struct cpython_layout *l, uint64_t interp,
-				struct otp_walk *walk)
+static int threads_search_again(const struct threads *t, uint64_t interp)
 {
 	int r = -ESTALE;
 
 	for (int i = 0; i < SEARCHES_MAX && r == -ESTALE; i++)
-		r = threads_search(m, machine, l, interp, walk);
+		r = threads_search(t, interp);
 	return r == -ESTALE ? -ENOTSUP : r;
 }
 
 int cpython_root_find(const struct runtime_file *file, struct memory *m, const struct cpython_layout *l,
 		      struct otp_walk *walk, char why[RUNTIME_WHY_MAX])
 {
+	struct threads t = {.m = m, .machine = file->binary->machine, .layout = l, .walk = walk};
 	uint64_t interp = 0;
 	int r = interp_head(file, m, l, &interp), found = -EAGAIN;
 
+	if (r == 0 && l->local)
+		r = cpython_local_read(file, m, &t.local);
+	if (r == -ENOTSUP)
+		snprintf(why, RUNTIME_WHY_MAX, "the variable of its threads' states is not where it is in known builds");
 	if (r < 0)
 		return r;
 	for (int i = 0; interp && i < INTERPRETERS_MAX && found == -EAGAIN; i++) {
-		found = threads_search_again(m, file->binary->machine, l, interp, walk);
+		found = threads_search_again(&t, interp);
 		if (found == -EAGAIN && memory_u64(m, interp + l->interp_next, &interp) < 0)
 			return -EFAULT;
 	}
 	if (found == -EAGAIN)
-		snprintf(why, RUNTIME_WHY_MAX, "no thread of Python has its state in a slot that is known");
+		snprintf(why, RUNTIME_WHY_MAX, "no thread of Python has its state where it is known to be");
 	if (found == -ENOTSUP)
 		snprintf(why, RUNTIME_WHY_MAX, "its threads are not laid out as this version lays them out");
 	return found;

@@ -2,8 +2,8 @@
 /*
  * Offsets by version: offsetof() in a program compiled against the headers of
  * libperl5.30 (Ubuntu focal), 5.32 (Debian bullseye), 5.34 (jammy), 5.36
- * (bookworm), 5.38 (noble), 5.40 and 5.42 (sid), and of perl's tag v5.28.3, each
- * with USE_ITHREADS and without: intrpvar.h (the interpreter), cop.h (contexts,
+ * (bookworm), 5.38 (noble), 5.40 and 5.42 (sid), 5.44 (experimental), and of perl's
+ * tag v5.28.3, each with USE_ITHREADS and without: intrpvar.h (the interpreter), cop.h (contexts,
  * COPs), cv.h and sv.h (subs), gv.h, hv.h, opnames.h. Within one minor version
  * Perl keeps binary compatibility, so that a row holds for all its releases.
  */
@@ -26,6 +26,8 @@ static const struct perl_layout perl_layouts[] = {
 	{40, .curcop = 208, .curstackinfo = 224, .runops = 2072, .main_start = 1600,
 	 .context = 104, .context_cv = 72, .stash_aux = 32, .nextstate = 198},
 	{42, .curcop = 208, .curstackinfo = 224, .runops = 2072, .main_start = 1600,
+	 .context = 104, .context_cv = 72, .stash_aux = 32, .nextstate = 202},
+	{44, .curcop = 208, .curstackinfo = 224, .runops = 2072, .main_start = 1600,
 	 .context = 104, .context_cv = 72, .stash_aux = 32, .nextstate = 202},
 };
 

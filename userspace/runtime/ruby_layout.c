@@ -35,6 +35,11 @@ static const struct ruby_layout layouts[] = {
 	 .thread_id = 16, .vm_main_thread = 40, .insns_info = 112, .parent_iseq = 160, .local_iseq = 168, .insn = 12,
 	 .text = 24, .embedded_mask = 0x7f, .last_op = 170, .singleton = 13, .class_ext = 32, .class_path = 120,
 	 .class_attached = 96},
+	/* 4.0.0, 4.0.6, with the include/ruby of 3.4; no build of them has been run here. */
+	{.version = 400, .frame = 56, .ec_thread = 48, .thread_vm = 32, .thread_ec = 48, .thread_native = 40,
+	 .thread_id = 16, .vm_main_thread = 40, .insns_info = 112, .parent_iseq = 168, .local_iseq = 176, .insn = 12,
+	 .text = 24, .embedded_mask = 0x7f, .last_op = 171, .singleton = 13, .class_ext = 24, .class_path = 128,
+	 .class_attached = 112},
 };
 
 const struct ruby_layout *ruby_layout_find(uint32_t version)

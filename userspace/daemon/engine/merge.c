@@ -48,13 +48,18 @@ static uint32_t merge_count_entries(const struct merge_in *in, uint32_t runtime)
 	return n;
 }
 
+/* Hidden frames behind the last entry are what the runtime keeps for a thread: no segment. */
 static uint32_t merge_count_segments(const struct merge_runtime *r)
 {
 	uint32_t n = 0;
+	bool shown = false;
 
-	for (uint32_t i = 0; i < r->nr; i++)
-		n += i + 1 == r->nr || r->flags[i] & RUNTIME_ENTRY;
-	return n;
+	for (uint32_t i = 0; i < r->nr; i++) {
+		shown |= !(r->flags[i] & RUNTIME_HIDDEN);
+		n += !!(r->flags[i] & RUNTIME_ENTRY);
+		shown &= !(r->flags[i] & RUNTIME_ENTRY);
+	}
+	return n + shown;
 }
 
 /* Two whole halves are laid against each other from the outermost on, others from the innermost. */

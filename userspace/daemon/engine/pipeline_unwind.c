@@ -157,6 +157,21 @@ static int pipeline_unwind_once(struct pipeline *p, struct attempt *a)
 	return 0;
 }
 
+/* A file that the stack ends for want of, or the right one, may be had by now. GIVE_UP: the stack is what it is. */
+static enum progress pipeline_want_more(struct pipeline *p, struct attempt *a)
+{
+	const struct unwind_stack *s = &p->stack;
+	const struct mapping *m = s->count ? s->frames[s->count - 1].map : NULL;
+	enum progress next;
+
+	if (pipeline_stack_is_doubtful(s))
+		return pipeline_want_maps(p, a);
+	if (s->end != UNWIND_NO_FILE || !m || m->file->state != MAPPED_FAILED)
+		return GIVE_UP;
+	next = pipeline_want_file(p, a, m);
+	return next == GO_ON && m->file->state == MAPPED_FAILED ? GIVE_UP : next;
+}
+
 int pipeline_unwind(struct pipeline *p, struct attempt *a)
 {
 	enum progress next;
@@ -175,9 +190,9 @@ int pipeline_unwind(struct pipeline *p, struct attempt *a)
 	}
 	if (pipeline_unwind_once(p, a) < 0)
 		return -EAGAIN;
-	if (a->final || !pipeline_stack_is_doubtful(&p->stack))
+	if (a->final)
 		return 0;
-	next = pipeline_want_maps(p, a);
+	next = pipeline_want_more(p, a);
 	if (next == WAIT)
 		return -EAGAIN;
 	return next == GO_ON ? pipeline_unwind_once(p, a) : 0;

@@ -133,13 +133,17 @@ static int runtimes_half(struct runtimes *r, struct runtime_slot *s, uint32_t in
 			 struct runtime_words *with, bool final, struct runtimes_half *ret)
 {
 	uint32_t nr = runtimes_read(s, w, with, r->read);
+	bool inner = nr && r->read[nr - 1].flags & RUNTIME_INNER;
 
 	runtimes_want(r, s, r->read, nr);
 	if (!final && runtimes_is_pending(s, r->read, nr))
 		return -EAGAIN;
-	*ret = (struct runtimes_half){.frames = r->frames[index], .flags = r->flags[index], .nr = nr,
-				      .whole = w->end == OTP_WALK_END_DONE && nr == w->frames &&
-					       !(nr && r->read[nr - 1].flags & RUNTIME_INNER)};
+	*ret = (struct runtimes_half){.frames = r->frames[index], .flags = r->flags[index],
+				      .whole = w->end == OTP_WALK_END_DONE && nr == w->frames && !inner};
+	/* What a thread has behind its last entry would stand for the loop of the frames that no walk reaches. */
+	if (inner && (r->read[nr - 1].flags & (RUNTIME_HIDDEN | RUNTIME_ENTRY)) == RUNTIME_HIDDEN)
+		nr--;
+	ret->nr = nr;
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct runtime_frame *f = &r->read[i];
 

@@ -10,6 +10,9 @@ struct half {
 	uint32_t next;	  /* frame */
 	uint32_t entries_only; /* innermost entries of the loop that have no segment yet */
 	uint32_t extra;	  /* innermost segments whose loop was not entered yet */
+	bool by_stack;	  /* coroutines are laid one by one */
+	uint32_t resumes_only; /* the innermost coroutine has no frames yet, or any more */
+	uint32_t entries_left; /* of a coroutine that has more segments than entries, up to the one that takes the rest; 0: it has not */
 	bool misfit;
 	bool is_short; /* its last segment is behind */
 };
@@ -39,35 +42,103 @@ static bool merge_is_entry(const struct merge_in *in, uint32_t i)
 	return n->runtime && !n->wraps && !(i && merge_is_same_entry(n, &in->native[i - 1]));
 }
 
-static uint32_t merge_count_entries(const struct merge_in *in, uint32_t runtime)
+/* From a native frame up to another, or to the end. */
+static uint32_t merge_count_entries(const struct merge_in *in, uint32_t runtime, uint32_t from, uint32_t end)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < in->nr_native; i++)
+	for (uint32_t i = from; i < end; i++)
 		n += in->native[i].runtime == runtime + 1 && merge_is_entry(in, i);
 	return n;
 }
 
-static uint32_t merge_count_segments(const struct merge_runtime *r)
+/* The native frame that resumed the coroutine in which this one is. */
+static uint32_t merge_find_resumer(const struct merge_in *in, uint32_t runtime, uint32_t i)
+{
+	while (i < in->nr_native && in->native[i].resumes != runtime + 1)
+		i++;
+	return i;
+}
+
+static uint32_t merge_count_resumers(const struct merge_in *in, uint32_t runtime)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < in->nr_native; i++)
+		n += in->native[i].resumes == runtime + 1;
+	return n;
+}
+
+/* Behind the outermost frame of the coroutine in which this one is. */
+static uint32_t merge_find_stack_end(const struct merge_runtime *r, uint32_t i)
+{
+	while (i < r->nr && !(r->flags[i] & RUNTIME_STACK))
+		i++;
+	return i < r->nr ? i + 1 : i;
+}
+
+static uint32_t merge_count_stacks(const struct merge_runtime *r)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < r->nr; i++)
-		n += i + 1 == r->nr || r->flags[i] & RUNTIME_ENTRY;
+		n += !!(r->flags[i] & RUNTIME_STACK);
+	return n;
+}
+
+/* What is left after the last entry is one too, but for what a stack begins with. */
+static uint32_t merge_count_segments(const struct merge_runtime *r, uint32_t from, uint32_t end)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = from; i < end; i++)
+		n += (i + 1 == r->nr && !(r->flags[i] & RUNTIME_STACK)) || r->flags[i] & RUNTIME_ENTRY;
 	return n;
 }
 
 /* Two whole halves are laid against each other from the outermost on, others from the innermost. */
-static void merge_align(struct merging *m, uint32_t runtime)
+static void merge_align_rest(struct merging *m, uint32_t runtime, uint32_t from)
 {
 	struct half *h = &m->half[runtime];
-	uint32_t entries = merge_count_entries(m->in, runtime), segments = merge_count_segments(h->of);
+	uint32_t entries = merge_count_entries(m->in, runtime, from, m->in->nr_native);
+	uint32_t segments = merge_count_segments(h->of, h->next, h->of->nr);
 
 	if (!m->in->native_whole || !h->of->whole)
 		return;
 	h->entries_only = entries > segments ? entries - segments : 0;
 	h->extra = segments > entries ? segments - entries : 0;
 	h->misfit = h->entries_only > 1 || h->extra > 1;
+}
+
+/* The coroutine whose native frames begin at this one. */
+static void merge_align_stack(struct merging *m, uint32_t runtime, uint32_t from)
+{
+	struct half *h = &m->half[runtime];
+	uint32_t resumer = merge_find_resumer(m->in, runtime, from), entries, segments;
+
+	if (resumer == m->in->nr_native) {
+		merge_align_rest(m, runtime, from);
+		return;
+	}
+	entries = merge_count_entries(m->in, runtime, from, resumer);
+	segments = merge_count_segments(h->of, h->next, merge_find_stack_end(h->of, h->next));
+	h->entries_only = entries > segments ? entries - segments : 0;
+	h->entries_left = segments > entries ? entries : 0;
+}
+
+/* Coroutines count if there are as many in both halves. One that was resumed just now may have no frames. */
+static void merge_align(struct merging *m, uint32_t runtime)
+{
+	struct half *h = &m->half[runtime];
+	uint32_t resumers = merge_count_resumers(m->in, runtime), stacks = merge_count_stacks(h->of);
+	bool whole = m->in->native_whole && h->of->whole;
+
+	h->by_stack = resumers && (whole ? stacks == resumers + 1 || stacks == resumers : stacks > 0);
+	h->resumes_only = whole && h->by_stack && stacks == resumers;
+	if (!h->by_stack)
+		merge_align_rest(m, runtime, 0);
+	else if (!h->resumes_only)
+		merge_align_stack(m, runtime, 0);
 }
 
 static void merge_add_segment(struct merging *m, uint32_t runtime)
@@ -88,12 +159,37 @@ static void merge_add_segment(struct merging *m, uint32_t runtime)
 	h->is_short = true;
 }
 
+/* All that is left of a coroutine. */
+static void merge_add_stack(struct merging *m, uint32_t runtime)
+{
+	struct half *h = &m->half[runtime];
+	uint32_t end = merge_find_stack_end(h->of, h->next);
+
+	for (; h->next < end; h->next++)
+		if (!(h->of->flags[h->next] & RUNTIME_HIDDEN))
+			merge_add(m, MERGE_RUNTIME + runtime, h->next);
+}
+
+static void merge_add_resumer(struct merging *m, uint32_t i)
+{
+	uint32_t runtime = m->in->native[i].resumes - 1u;
+	struct half *h = &m->half[runtime];
+
+	if (h->by_stack && h->resumes_only)
+		h->resumes_only--;
+	else if (h->by_stack)
+		merge_add_stack(m, runtime);
+	if (h->by_stack)
+		merge_align_stack(m, runtime, i + 1);
+	merge_add(m, MERGE_NATIVE, i);
+}
+
 static void merge_add_entry(struct merging *m, uint32_t i)
 {
 	uint32_t runtime = m->in->native[i].runtime - 1u;
 	struct half *h = &m->half[runtime];
 
-	if (h->entries_only || h->next == h->of->nr) {
+	if (h->entries_only || h->resumes_only || h->next == h->of->nr) {
 		h->entries_only -= !!h->entries_only;
 		merge_add(m, MERGE_NATIVE, i);
 		return;
@@ -101,6 +197,8 @@ static void merge_add_entry(struct merging *m, uint32_t i)
 	for (; h->extra; h->extra--)
 		merge_add_segment(m, runtime);
 	merge_add_segment(m, runtime);
+	if (h->entries_left && !--h->entries_left)
+		merge_add_stack(m, runtime);
 	if (m->in->keep_loops)
 		merge_add(m, MERGE_NATIVE, i);
 }
@@ -151,7 +249,9 @@ uint32_t merge(const struct merge_in *in, struct merge_frame *to, bool *ret_misf
 		merge_align(&m, r);
 	}
 	for (uint32_t i = 0; i < in->nr_native; i++) {
-		if (!in->native[i].runtime)
+		if (in->native[i].resumes)
+			merge_add_resumer(&m, i);
+		else if (!in->native[i].runtime)
 			merge_add(&m, MERGE_NATIVE, i);
 		else if (merge_is_entry(in, i))
 			merge_add_entry(&m, i);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Lua program whose functions differ only by name and know how long they ran, in LuaJIT's interpreter and as its traces:
-names, lines, callers and shares. LUA=long runs longer; LUAJITS names further programs luajit, of other versions."""
+"""A Lua program whose functions differ only by name and know how long they ran, in LuaJIT's interpreter and as its traces,
+and in Lua 5.1 to 5.4: names, lines, callers and shares. LUA=long runs longer; LUAJITS and LUAS name further programs luajit
+and lua, of other versions."""
 import collections
 import os
 import platform
@@ -47,7 +48,7 @@ def run(argv):
 
 
 def lua(sample):
-    return [f for f in sample.frames if f[1] == "luajit"]
+    return [f for f in sample.frames if f[1] in ("luajit", "lua")]
 
 
 def fits(names, chain):
@@ -82,7 +83,7 @@ def judge(label, samples, took):
         for reason in ("[cut", "do not fit"):
             strange[reason] += s.count * any(reason in n for n in s.stack)
         strange["bare"] += s.count * (not names)
-        strange["unknown"] += s.count * ("[LuaJIT function]" in names)
+        strange["unknown"] += s.count * any(n in names for n in ("[LuaJIT function]", "[Lua function]"))
     counts = {k: sum(s.count for s in v) for k, v in leaves.items()}
     lib.note("%s: %d samples, %d in leaves, %s" % (label, all_, sum(counts.values()), dict(strange)))
     if took.keys() != CHAINS.keys():
@@ -99,15 +100,29 @@ def judge(label, samples, took):
     lib.ok(abs(all_ - due) <= 0.2 * due + 4 * due ** 0.5, "%s: %d samples of %.1f s, expected %d" % (label, all_, time / 1e6, due))
 
 
+def programs():
+    """How to start each interpreter that is here."""
+    found = []
+    for luajit in [shutil.which("luajit")] + os.environ.get("LUAJITS", "").split():
+        if luajit:
+            found += [[luajit, "-joff"], [luajit]]
+        else:
+            lib.skip("stacks of LuaJIT", "there is no luajit")
+    for version in ("5.4", "5.3", "5.1", "5.2"):
+        found += [[p] for p in [shutil.which("lua" + version)] if p]
+        if not shutil.which("lua" + version):
+            lib.skip("stacks of Lua " + version, "there is no lua" + version)
+    return found + [[p] for p in os.environ.get("LUAS", "").split()]
+
+
 def main():
-    lib.need(platform.machine() == "x86_64", "stacks of LuaJIT", "LuaJIT's slots are read on x86-64 alone")
-    luajits = [p for p in [shutil.which("luajit")] + os.environ.get("LUAJITS", "").split() if p]
-    lib.need(luajits, "stacks of LuaJIT", "there is no luajit")
+    lib.need(platform.machine() == "x86_64", "stacks of Lua", "Lua's frames are read on x86-64 alone")
+    found = programs()
     if lib.SOURCE == "perf":
-        lib.skip("stacks of LuaJIT by perf", "perf does not walk interpreters")
+        lib.skip("stacks of Lua by perf", "perf does not walk interpreters")
         return
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
-    ran = [(" ".join(argv), *run(argv)) for luajit in luajits for argv in ([luajit, "-joff"], [luajit])]
+    ran = [(" ".join(argv), *run(argv)) for argv in found]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
     for label, pid, took in ran:

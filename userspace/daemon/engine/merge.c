@@ -12,6 +12,7 @@ struct half {
 	uint32_t extra;	  /* innermost segments whose loop was not entered yet */
 	bool by_stack;	  /* coroutines are laid one by one */
 	uint32_t resumes_only; /* the innermost coroutine has no frames yet, or any more */
+	uint32_t stack_end;    /* behind the frames of the coroutine at hand */
 	uint32_t entries_left; /* of a coroutine that has more segments than entries, up to the one that takes the rest; 0: it has not */
 	bool misfit;
 	bool is_short; /* its last segment is behind */
@@ -120,8 +121,9 @@ static void merge_align_stack(struct merging *m, uint32_t runtime, uint32_t from
 		merge_align_rest(m, runtime, from);
 		return;
 	}
+	h->stack_end = merge_find_stack_end(h->of, h->next);
 	entries = merge_count_entries(m->in, runtime, from, resumer);
-	segments = merge_count_segments(h->of, h->next, merge_find_stack_end(h->of, h->next));
+	segments = merge_count_segments(h->of, h->next, h->stack_end);
 	h->entries_only = entries > segments ? entries - segments : 0;
 	h->entries_left = segments > entries ? entries : 0;
 }
@@ -163,9 +165,8 @@ static void merge_add_segment(struct merging *m, uint32_t runtime)
 static void merge_add_stack(struct merging *m, uint32_t runtime)
 {
 	struct half *h = &m->half[runtime];
-	uint32_t end = merge_find_stack_end(h->of, h->next);
 
-	for (; h->next < end; h->next++)
+	for (; h->next < h->stack_end; h->next++)
 		if (!(h->of->flags[h->next] & RUNTIME_HIDDEN))
 			merge_add(m, MERGE_RUNTIME + runtime, h->next);
 }

@@ -845,7 +845,7 @@ static __always_inline int otp_walk_sought(struct otp_walker *w, __u32 end)
 	return otp_walk_over(w, w->nodes ? end : OTP_WALK_END_NO_ROOT);
 }
 
-/* Reads the stack from w->seek on, up to a multiple of OTP_WALK_WINDOW, into the rows' window. Returns its words; 0: none. */
+/* Reads the stack from w->seek on, up to a multiple of OTP_WALK_WINDOW, into the rows' window. Returns the words. */
 static __always_inline __u64 otp_walk_read_calls(struct otp_walker *w)
 {
 	__u64 bytes = OTP_WALK_WINDOW - (w->seek & (OTP_WALK_WINDOW - 1)), read = bytes;

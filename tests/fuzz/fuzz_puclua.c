@@ -29,7 +29,7 @@ static void walk(const struct runtime_attached *a, const uint8_t *data)
 	struct runtime_words words = {.regs = &sampled.regs, .arch = OTP_ARCH_X86_64};
 
 	sampled.regs.valid = 0xffff;
-	sampled.regs.reg[3] = PW_CODE(PW_LEAF) + data[1];
+	sampled.regs.reg[13] = PW_CODE(PW_LEAF) + data[1];
 	memset(&w, 0, sizeof(w));
 	w.sp = PW_STACK + data[1];
 	otp_walk_prepare(&w.ready, &a->walk);

@@ -114,8 +114,10 @@ static inline void pw_put_functions(void)
 	pw_put_proto(PW_LEAF, 30);
 	/* main: function work, a global. */
 	put32(PW_CODE(PW_MAIN_FN), pw_insn_bx(PUCLUA_CLOSURE, 1, 0));
-	put32(PW_CODE(PW_MAIN_FN) + 4, pw->op->number[PUCLUA_SETGLOBAL] == PUCLUA_NO_OP ? pw_insn(PUCLUA_SETTABUP, 0, constant, 1)
-											 : pw_insn_bx(PUCLUA_SETGLOBAL, 1, 0));
+	if (pw->op->number[PUCLUA_SETGLOBAL] == PUCLUA_NO_OP)
+		put32(PW_CODE(PW_MAIN_FN) + 4, pw_insn(PUCLUA_SETTABUP, 0, constant, 1));
+	else
+		put32(PW_CODE(PW_MAIN_FN) + 4, pw_insn_bx(PUCLUA_SETGLOBAL, 1, 0));
 	put64(PW_K(PW_MAIN_FN), PW_STR(PW_NAME_WORK));
 	pw_put8(PW_K(PW_MAIN_FN) + PUCLUA_VALUE_TAG, PUCLUA_STRING);
 	put64(PW_CHILD(PW_MAIN_FN), PW_PROTO(PW_WORK));
@@ -222,7 +224,10 @@ static inline void pw_put_tables(struct pw_file *f)
 	}
 }
 
-/* lua_call calls, what that calls jumps to luaV_execute; luaD_rawrunprotected calls through a register. */
+/*
+ * lua_call calls, what that calls jumps to luaV_execute, which saves r13, once another register; luaD_rawrunprotected calls
+ * through a register.
+ */
 static inline void pw_put_code(struct pw_file *f)
 {
 	int32_t to = PW_D_CALL - (PW_LUA_CALL + 8 + 5), on = PW_EXECUTE - (PW_D_CALL + 16 + 5);
@@ -232,6 +237,11 @@ static inline void pw_put_code(struct pw_file *f)
 	memcpy(f->code + 9, &to, 4);
 	f->code[PW_D_CALL - PW_TEXT + 16] = 0xe9;
 	memcpy(f->code + PW_D_CALL - PW_TEXT + 17, &on, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		uint8_t save[] = {0x4c, 0x89, i ? 0x6d : 0x65, pw ? pw->saves_pc : 0};
+
+		memcpy(f->code + PW_EXECUTE - PW_TEXT + 16 * i, save, sizeof(save));
+	}
 	f->code[PW_PROTECTED - PW_TEXT + 0x20] = 0xff;
 	f->code[PW_PROTECTED - PW_TEXT + 0x21] = 0xd0;
 }

@@ -31,7 +31,7 @@ enum runtime_frame_flags {
 	 * the function counts.
 	 */
 	RUNTIME_WALKED = 64,
-	/* The outermost frame of a coroutine, or of the main thread; those of whoever resumed it follow (resume in runtime.h). */
+	/* The outermost frame of a coroutine, or of the main thread; whoever resumed it follows (resume in runtime.h). */
 	RUNTIME_STACK = 128,
 };
 

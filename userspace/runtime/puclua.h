@@ -67,7 +67,7 @@ struct puclua_layout {
 	uint8_t status_entry;	/* the bit for enum puclua_entry */
 	uint8_t status_tail;	/* the bit: called by a tail call; 0: 5.1, where it is a count */
 	uint8_t entry;		/* enum puclua_entry */
-	bool pc_in_register;	/* while the loop runs: savedpc is that of former calls */
+	uint8_t saves_pc;	/* where the loop writes its place, which is in a register else, before calls; 0: it is in memory */
 	uint8_t tag_lua;	/* of a value that is a function of Lua */
 	uint8_t closure_is_c;	/* 5.1: where a closure says so; else 0 */
 	uint8_t closure_p;
@@ -88,11 +88,19 @@ uint32_t puclua_layout_index(const struct puclua_layout *l);
 enum puclua_params {
 	PUCLUA_PARAM_LAYOUT,
 	PUCLUA_PARAM_STATE, /* a lua_State that was running when it was found */
+	PUCLUA_PARAM_PLACE, /* the register in which the loop keeps its place, in DWARF's numbers, and 1; 0: not known */
 	PUCLUA_PARAMS
 };
 _Static_assert(PUCLUA_PARAMS <= RUNTIME_PARAMS, "they pass as params");
 
-enum puclua_rows { PUCLUA_ROW_CI, PUCLUA_ROW_VALUE, PUCLUA_ROW_CLOSURE, PUCLUA_ROW_PROTO, PUCLUA_ROW_CODE, PUCLUA_ROWS };
+enum puclua_rows {
+	PUCLUA_ROW_CI,
+	PUCLUA_ROW_VALUE,
+	PUCLUA_ROW_CLOSURE,
+	PUCLUA_ROW_PROTO,
+	PUCLUA_ROW_CODE,
+	PUCLUA_ROWS
+};
 /* The words that the plan keeps of each row, as masks. */
 void puclua_keep(const struct puclua_layout *l, uint16_t ret[PUCLUA_ROWS]);
 
@@ -137,8 +145,8 @@ struct puclua_proto {
 int puclua_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		  char why[RUNTIME_WHY_MAX]);
 
-/* puclua_loop.c: adds luaV_execute, and where its rare code is. Whether it was found. */
-bool puclua_add_loop(const struct runtime_file *file, struct runtime_attached *ret);
+/* puclua_loop.c: adds luaV_execute, where its rare code is, and its register. Whether it was found. */
+bool puclua_add_loop(const struct runtime_file *file, const struct puclua_layout *l, struct runtime_attached *ret);
 
 /* puclua_frame.c */
 int puclua_frame(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret);
@@ -151,7 +159,8 @@ int puclua_lines(struct memory *m, const struct puclua_proto *p, struct runtime_
 int puclua_string(struct memory *m, const struct puclua_layout *l, uint64_t at, char *to, size_t size);
 
 /* puclua_name.c: 0; -ENOENT: nothing names it. */
-int puclua_name(struct memory *m, const struct puclua_proto *p, const struct runtime_frame *f, char ret[RUNTIME_NAME_MAX]);
+int puclua_name(struct memory *m, const struct puclua_proto *p, const struct runtime_frame *f,
+		char ret[RUNTIME_NAME_MAX]);
 
 /* puclua_decode.c */
 int puclua_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,

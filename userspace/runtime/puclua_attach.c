@@ -31,7 +31,7 @@ struct puclua_attaching {
 
 /* --- version --- */
 
-/* "$LuaVersion: Lua 5.4.4  Copyright", or "$Lua: Lua 5.1.5 Copyright", is lua_ident. Returns the version's text, or NULL. */
+/* "$LuaVersion: Lua 5.4.4  Copyright", or "$Lua: Lua 5.1.5 Copyright", is lua_ident. Returns its version, or NULL. */
 static const char *puclua_ident(const char *text, size_t len)
 {
 	static const char *const names[] = {"$LuaVersion: Lua ", "$Lua: Lua "};
@@ -223,7 +223,7 @@ int puclua_attach(const struct runtime_file *file, struct memory *m, struct runt
 		return puclua_refuse(ret->version, " is not known", why);
 	if (file->binary->machine != EM_X86_64)
 		return puclua_refuse(ret->version, ": its frames are known on x86-64 only", why);
-	if (!puclua_add_loop(file, ret))
+	if (!puclua_add_loop(file, a.l, ret))
 		return puclua_refuse(ret->version, ": the function that runs its code was not found", why);
 	if (!puclua_find_running(&a))
 		return -EAGAIN;

@@ -100,39 +100,31 @@ static bool puclua_is_within(const struct puclua_words *p, int64_t i, uint64_t p
 
 /* --- its place --- */
 
-/* Registers that functions preserve: the loop keeps its place in one of them, and what it calls has it there still. */
-static const uint8_t puclua_preserved[] = {3, 6, 12, 13, 14, 15}; /* rbx, rbp, r12 to r15 in DWARF's numbers */
-
-/* The place that one register alone holds; 0: none, or several do. */
-static uint64_t puclua_place_in_registers(const struct puclua_words *p)
+/*
+ * What the loop's register holds, also while it is in a function that it called: one that uses the register for itself has
+ * something else there, which is no place in this function. 0: not known.
+ */
+static uint64_t puclua_place_in_register(const struct puclua_words *p, uint64_t register_and_1)
 {
 	const struct otp_regs *regs = p->w->regs;
-	uint64_t found = 0;
 
-	for (size_t i = 0; regs && p->w->arch == OTP_ARCH_X86_64 && i < ARRAY_SIZE(puclua_preserved); i++) {
-		uint8_t reg = puclua_preserved[i];
-		uint64_t pc = regs->valid >> reg & 1 ? regs->reg[reg] : 0;
-
-		if (!pc || pc == found || !puclua_is_within(p, 0, pc))
-			continue;
-		if (found)
-			return 0;
-		found = pc;
-	}
-	return found;
+	if (!register_and_1 || register_and_1 > OTP_REGS_X86_64 || !regs || p->w->arch != OTP_ARCH_X86_64 ||
+	    !(regs->valid >> (register_and_1 - 1) & 1))
+		return 0;
+	return regs->reg[register_and_1 - 1];
 }
 
-static uint64_t puclua_place(const struct puclua_words *p)
+static uint64_t puclua_place(const struct puclua_words *p, const struct runtime_attached *a)
 {
-	if (!p->w->index && p->l->pc_in_register)
-		return puclua_place_in_registers(p);
+	if (!p->w->index && p->l->saves_pc)
+		return puclua_place_in_register(p, a->param[PUCLUA_PARAM_PLACE]);
 	return puclua_savedpc(p, p->w->index);
 }
 
 /* The index of the instruction before its place; UINT32_MAX: it is not known. */
-static uint32_t puclua_index(const struct puclua_words *p)
+static uint32_t puclua_index(const struct puclua_words *p, const struct runtime_attached *a)
 {
-	uint64_t pc = puclua_place(p);
+	uint64_t pc = puclua_place(p, a);
 	uint64_t into = pc - puclua_word(p, p->w->index, PUCLUA_ROW_PROTO, p->l->pt.code);
 
 	if (!pc || !puclua_is_within(p, p->w->index, pc))
@@ -215,6 +207,6 @@ int puclua_frame(const struct runtime_attached *a, const struct runtime_words *w
 		puclua_sizecode(&p, w->index), (uint32_t)puclua_word(&p, w->index, PUCLUA_ROW_PROTO, l->pt.linedefined));
 	ret->cookie[PUCLUA_COOKIE_SOURCE] = puclua_word(&p, w->index, PUCLUA_ROW_PROTO, l->pt.source);
 	puclua_called(&p, ret);
-	ret->position = puclua_index(&p);
+	ret->position = puclua_index(&p, a);
 	return 0;
 }

@@ -70,7 +70,7 @@ static const struct puclua_opcodes puclua_ops54 = {
 
 #define COMMON_54                                                                                              \
 	.op = &puclua_ops54, .l_ci = 32, .l_jump = 88, .ci_previous = 16, .ci_savedpc = 32, .ci_status = 56,    \
-	.status_shift = 48, .status_lua = LUA_54, .pc_in_register = true, .tag_lua = 0x46, .closure_p = 24,     \
+	.status_shift = 48, .status_lua = LUA_54, .saves_pc = 32, .tag_lua = 0x46, .closure_p = 24,     \
 	.pt = PROTO_54, .upvalue_bytes = 16, .string_bytes = 24
 #define COMMON_52                                                                                              \
 	.op = &puclua_ops52, .l_ci = 32, .l_jump = 112, .ci_previous = 16, .ci_status = 32, .status_shift = 16, \
@@ -84,7 +84,7 @@ static const struct puclua_opcodes puclua_ops54 = {
 static const struct puclua_layout puclua_layouts[] = {
 	/* From 5.1.1 on nothing of this changed. */
 	{.from = 50101, .to = 50199, .op = &puclua_ops51, .l_ci = 40, .l_jump = 168, .l_base_ci = 80, .ci_bytes = 40,
-	 .ci_savedpc = 24, .ci_status = 32, .status_shift = 32, .entry = PUCLUA_ENTRY_BY_CALL, .pc_in_register = true,
+	 .ci_savedpc = 24, .ci_status = 32, .status_shift = 32, .entry = PUCLUA_ENTRY_BY_CALL, .saves_pc = 48,
 	 .tag_lua = 6, .closure_is_c = 10, .closure_p = 32, .pt = PROTO_51, .upvalue_bytes = 8, .string_bytes = 24},
 	/* 5.2.0 has CallInfo.extra elsewhere. */
 	{.from = 50200, .to = 50200, COMMON_52, .ci_savedpc = 48},

@@ -151,8 +151,8 @@ static bool puclua_writes(const struct puclua_naming *n, uint32_t insn, uint32_t
 }
 
 /*
- * The last instruction before end that writes the register, if nothing jumps over it; NO_INSTRUCTION: there is none, or it
- * is not known which one was executed (findsetreg).
+ * The last instruction before end that writes the register, if nothing jumps over it; NO_INSTRUCTION: there is none,
+ * or it is not known which one was executed (findsetreg).
  */
 static uint32_t puclua_find_writer(struct puclua_naming *n, uint32_t end, uint32_t reg)
 {
@@ -258,7 +258,7 @@ static int puclua_name_of_made(struct puclua_naming *n, uint32_t next, uint32_t 
 	return puclua_local(n, next, reg, ret);
 }
 
-/* child: the function's index among those of the one around it. In 5.1, an instruction for each upvalue follows CLOSURE. */
+/* child: the function's index among those of the one around it. In 5.1 an instruction for each upvalue follows CLOSURE. */
 static int puclua_name_by_maker(struct puclua_naming *n, uint32_t child, uint32_t nups, char ret[RUNTIME_NAME_MAX])
 {
 	for (uint32_t i = 0; i < MIN(n->p->sizecode, INSTRUCTIONS); i++) {
@@ -305,7 +305,8 @@ static int puclua_name_by_definition(struct memory *m, const struct puclua_proto
 	return err;
 }
 
-int puclua_name(struct memory *m, const struct puclua_proto *p, const struct runtime_frame *f, char ret[RUNTIME_NAME_MAX])
+int puclua_name(struct memory *m, const struct puclua_proto *p, const struct runtime_frame *f,
+		char ret[RUNTIME_NAME_MAX])
 {
 	/* That of a whole file. */
 	if (!p->linedefined)

@@ -96,8 +96,9 @@ static int puclua_lines_each(struct memory *m, const struct puclua_proto *p, uin
 	return 0;
 }
 
-/* 5.4: what a line is more than the one before, which is linedefined at first; or absolute, in a table beside. -EFAULT. */
-static int puclua_lines_deltas(struct memory *m, const struct puclua_proto *p, uint32_t nr, struct runtime_function *ret)
+/* 5.4: what a line is more than the one before, linedefined at first; or absolute, in a table beside. -EFAULT. */
+static int puclua_lines_deltas(struct memory *m, const struct puclua_proto *p, uint32_t nr,
+			       struct runtime_function *ret)
 {
 	int64_t line = p->linedefined;
 	uint32_t absolute = 0, value;

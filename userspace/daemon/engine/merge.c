@@ -13,7 +13,7 @@ struct half {
 	bool by_stack;	  /* coroutines are laid one by one */
 	uint32_t resumes_only; /* the innermost coroutine has no frames yet, or any more */
 	uint32_t stack_end;    /* behind the frames of the coroutine at hand */
-	uint32_t entries_left; /* of a coroutine that has more segments than entries, up to the one that takes the rest; 0: it has not */
+	uint32_t entries_left; /* of one with more segments than entries, up to the one that takes the rest; 0: it has not */
 	bool misfit;
 	bool is_short; /* its last segment is behind */
 };

@@ -224,6 +224,24 @@ static inline void pw_put_tables(struct pw_file *f)
 	}
 }
 
+static bool pw_tells; /* the code of luaD_rawrunprotected is as gcc makes it */
+
+/*
+ * mov [rsp], rdi; lea rax, [rsp + 0x20]; mov [rdi + errorJmp], rax; then its call is at 0x20. lua_resume calls it.
+ */
+static inline void pw_put_protected(uint8_t *code, uint8_t *resume)
+{
+	static const uint8_t keep[] = {0x48, 0x89, 0x3c, 0x24}, jump[] = {0x48, 0x8d, 0x44, 0x24, PW_JUMP - 8};
+	const uint8_t write[] = {0x48, 0x89, 0x87, pw->l_jump, 0, 0, 0};
+	int32_t to = PW_PROTECTED - (PW_RESUME + 5);
+
+	memcpy(code, keep, sizeof(keep));
+	memcpy(code + 4, jump, sizeof(jump));
+	memcpy(code + 12, write, sizeof(write));
+	resume[0] = 0xe8;
+	memcpy(resume + 1, &to, sizeof(to));
+}
+
 /*
  * lua_call calls, what that calls jumps to luaV_execute, which saves r13, once another register; luaD_rawrunprotected calls
  * through a register.
@@ -242,6 +260,8 @@ static inline void pw_put_code(struct pw_file *f)
 
 		memcpy(f->code + PW_EXECUTE - PW_TEXT + 16 * i, save, sizeof(save));
 	}
+	if (pw_tells)
+		pw_put_protected(f->code + PW_PROTECTED - PW_TEXT, f->code + PW_RESUME - PW_TEXT);
 	f->code[PW_PROTECTED - PW_TEXT + 0x20] = 0xff;
 	f->code[PW_PROTECTED - PW_TEXT + 0x21] = 0xd0;
 }

@@ -107,6 +107,36 @@ START_TEST(calls_are_found_where_a_state_runs)
 }
 END_TEST
 
+START_TEST(calls_are_found_in_code_where_no_state_runs)
+{
+	const struct otp_walk *w = &attached.walk;
+	struct otp_walk seen;
+
+	make_world(versions[_i]);
+	seen = *w;
+	memset(world, 0, sizeof(world));
+	pw_tells = true;
+	file = binary_put(file);
+	file = pw_open_file(pw_ident(versions[_i]), EM_X86_64);
+	pw_tells = false;
+	ck_assert_int_eq(pw_attach(file, NULL, &attached, why), 0);
+	ck_assert_mem_eq(w, &seen, sizeof(seen));
+}
+END_TEST
+
+START_TEST(the_state_may_be_kept_in_the_jump_buffer)
+{
+	const struct runtime_seen main = {.nr = 1, .word = {PW_MAIN}};
+
+	make_world(50404);
+	put64(PW_CALL + PW_KEPT, 0);
+	put64(PW_CALL + PW_JUMP + 24, PW_MAIN);
+	ck_assert_int_eq(pw_attach(file, &main, &attached, why), 0);
+	ck_assert_int_eq(attached.walk.call_root, PW_JUMP + 24);
+	ck_assert_uint_eq(walk(), 4);
+}
+END_TEST
+
 START_TEST(the_loop_is_found_by_who_calls_it)
 {
 	make_world(50404);
@@ -329,6 +359,8 @@ Suite *runtime_puclua_suite(void)
 
 	tcase_add_checked_fixture(t, NULL, teardown);
 	tcase_add_loop_test(t, calls_are_found_where_a_state_runs, 0, ARRAY_SIZE(versions));
+	tcase_add_loop_test(t, calls_are_found_in_code_where_no_state_runs, 0, ARRAY_SIZE(versions));
+	tcase_add_test(t, the_state_may_be_kept_in_the_jump_buffer);
 	tcase_add_test(t, the_loop_is_found_by_who_calls_it);
 	tcase_add_test(t, a_process_in_which_no_running_state_was_seen_is_asked_again);
 	tcase_add_test(t, another_version_or_machine_is_refused_in_words);

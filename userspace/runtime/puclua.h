@@ -87,7 +87,7 @@ uint32_t puclua_layout_index(const struct puclua_layout *l);
 
 enum puclua_params {
 	PUCLUA_PARAM_LAYOUT,
-	PUCLUA_PARAM_STATE, /* a lua_State that was running when it was found */
+	PUCLUA_PARAM_STATE, /* a lua_State that was running when it was found; 0: none was needed */
 	PUCLUA_PARAM_PLACE, /* the register in which the loop keeps its place, in DWARF's numbers, and 1; 0: not known */
 	PUCLUA_PARAMS
 };
@@ -147,6 +147,28 @@ int puclua_attach(const struct runtime_file *file, struct memory *m, struct runt
 
 /* puclua_loop.c: adds luaV_execute, where its rare code is, and its register. Whether it was found. */
 bool puclua_add_loop(const struct runtime_file *file, const struct puclua_layout *l, struct runtime_attached *ret);
+
+/* puclua_functions.c: functions of a file, by their addresses there. */
+#define PUCLUA_FUNCTIONS_MAX  64u
+#define PUCLUA_FUNCTION_BYTES 3072u /* of one that is looked into */
+struct puclua_functions {
+	struct binary *binary; /* borrowed */
+	uint32_t nr;
+	uint64_t start[PUCLUA_FUNCTIONS_MAX], size[PUCLUA_FUNCTIONS_MAX];
+};
+/* Adds the function that begins there, if one does. */
+void puclua_functions_add(struct puclua_functions *c, uint64_t vaddr);
+/* Its code; returns its bytes, 0: it is too large. */
+uint32_t puclua_functions_code(const struct puclua_functions *c, uint32_t i, uint8_t to[PUCLUA_FUNCTION_BYTES]);
+/* Adds those that it calls, or jumps to, by what looks like such an instruction of x86-64. */
+void puclua_functions_called_by(struct puclua_functions *c, uint32_t i);
+
+/* puclua_call.c: the call that luaD_rawrunprotected makes. */
+struct puclua_call {
+	uint64_t back; /* the return address, in the file */
+	int16_t kept, jump; /* from where that is on the stack: the address of L; the struct that errorJmp points to */
+};
+bool puclua_find_protected(struct binary *b, const struct puclua_layout *l, struct puclua_call *ret);
 
 /* puclua_frame.c */
 int puclua_frame(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The version of Lua in a file, and the plan to walk whichever states run. Which
- * frame luaD_rawrunprotected makes is read where a state was running: its
- * errorJmp lies in that frame, above the state's own address and the return
- * address of the call that the function makes.
+ * frame luaD_rawrunprotected makes is read in its code (puclua_call.c), or else
+ * where a state was running: its errorJmp lies in that frame, next to the state's
+ * own address, above the return address of the call that the function makes.
  */
 #include <elf.h>
 #include <errno.h>
@@ -15,6 +15,7 @@
 
 #define STATE_BYTES 176u /* of lua_State: as far as it is read */
 #define FRAME_BYTES 256u /* below errorJmp, in which the call is sought */
+#define BUFFER_BYTES 64u /* above it: the link of struct lua_longjmp, and seven of the jump buffer's words */
 #define CALL_BYTES  7u   /* of the longest instruction that calls through a pointer */
 #define RODATA_MAX  (16u << 20) /* of a file in which the version is sought */
 #define IDENT_MAX   64u
@@ -24,9 +25,7 @@ struct puclua_attaching {
 	struct memory *m;
 	const struct puclua_layout *l;
 	uint64_t state, jump; /* a lua_State that runs, and its errorJmp */
-	uint64_t call; /* where on the stack the return address is */
-	uint64_t back; /* the return address */
-	uint64_t kept; /* where the state's address is */
+	struct puclua_call call;
 };
 
 /* --- version --- */
@@ -124,24 +123,26 @@ static bool puclua_is_after_call(const struct puclua_attaching *a, uint64_t pc)
 	return false;
 }
 
-/* The innermost word below errorJmp that is such a return address; the state's address lies between the two. */
+/*
+ * The innermost word below errorJmp that is such a return address. The state's address lies above it, perhaps in the
+ * jump buffer, among the registers that functions preserve.
+ */
 static bool puclua_find_call(struct puclua_attaching *a)
 {
-	uint8_t frame[FRAME_BYTES];
-	uint64_t again;
+	uint8_t frame[FRAME_BYTES + BUFFER_BYTES];
+	uint64_t again, kept = 0;
 
-	a->kept = 0;
-	if (memory_read(a->m, a->jump - sizeof(frame), frame, sizeof(frame)))
+	if (memory_read(a->m, a->jump - FRAME_BYTES, frame, sizeof(frame)))
 		return false;
-	for (size_t at = sizeof(frame); at >= 8; at -= 8) {
-		uint64_t word = puclua_word(frame, at - 8), place = a->jump - sizeof(frame) + at - 8;
+	for (uint32_t at = sizeof(frame) - 8; at; at -= 8) {
+		uint64_t word = puclua_word(frame, at);
 
 		if (word == a->state)
-			a->kept = place;
-		if (!a->kept || !puclua_is_after_call(a, word))
+			kept = at;
+		if (!kept || at >= FRAME_BYTES || !puclua_is_after_call(a, word))
 			continue;
-		a->call = place;
-		a->back = word;
+		a->call = (struct puclua_call){.back = word - a->file->bias, .kept = (int16_t)(kept - at),
+					       .jump = (int16_t)(FRAME_BYTES - at)};
 		return memory_u64(a->m, a->state + a->l->l_jump, &again) == 0 && again == a->jump;
 	}
 	return false;
@@ -182,10 +183,10 @@ static void puclua_plan(const struct puclua_attaching *a, struct otp_walk *w)
 	const struct puclua_layout *l = a->l;
 
 	w->start = OTP_WALK_CALL;
-	w->base = a->back;
-	w->call_root = (int16_t)(a->kept - a->call);
+	w->base = a->call.back + a->file->bias;
+	w->call_root = a->call.kept;
 	w->call_proof = l->l_jump;
-	w->call_at = (int16_t)(a->jump - a->call);
+	w->call_at = a->call.jump;
 	w->frames_max = OTP_WALK_FRAMES;
 	if (l->ci_bytes) {
 		w->step = OTP_WALK_ARRAY;
@@ -225,7 +226,7 @@ int puclua_attach(const struct runtime_file *file, struct memory *m, struct runt
 		return puclua_refuse(ret->version, ": its frames are known on x86-64 only", why);
 	if (!puclua_add_loop(file, a.l, ret))
 		return puclua_refuse(ret->version, ": the function that runs its code was not found", why);
-	if (!puclua_find_running(&a))
+	if (!puclua_find_protected(file->binary, a.l, &a.call) && !puclua_find_running(&a))
 		return -EAGAIN;
 	if (runtime_symbol(file->binary, "lua_resume", &resume) == 0)
 		ret->resume = file->bias + resume.value;

@@ -4,56 +4,14 @@
  * largest of the functions that lua_call leads to in a few direct calls: three
  * times the next one in every build of 5.1 to 5.4 that was looked at.
  */
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "runtime/puclua.h"
-#include "unwind/cfi.h"
 
-#define LOOP_BYTES_MIN 3072u /* of luaV_execute; functions as large are not looked into */
+#define LOOP_BYTES_MIN 3072u
 #define LOOP_BYTES_MAX 65536u
-#define CALLED_MAX     64u
 #define CALLED_DEPTH   3u
-#define JUMP_BYTES     5u /* call or jmp with 32 bits */
 
-struct puclua_called {
-	struct binary *binary;
-	uint32_t nr;
-	uint64_t start[CALLED_MAX], size[CALLED_MAX];
-};
-
-/* Adds the function that begins there, if one does. */
-static void puclua_called_add(struct puclua_called *c, uint64_t vaddr)
-{
-	struct fde f;
-
-	for (uint32_t i = 0; i < c->nr; i++)
-		if (c->start[i] == vaddr)
-			return;
-	if (c->nr == CALLED_MAX || !binary_is_code(c->binary, vaddr) || cfi_find(c->binary, vaddr, &f) < 0 || f.start != vaddr)
-		return;
-	c->start[c->nr] = vaddr;
-	c->size[c->nr++] = f.end - f.start;
-}
-
-/* Those that it calls, or jumps to, by what looks like such an instruction of x86-64. */
-static void puclua_called_by(struct puclua_called *c, uint32_t i)
-{
-	uint8_t code[LOOP_BYTES_MIN];
-	uint64_t size = c->size[i];
-	int32_t distance;
-
-	if (size > sizeof(code) || binary_read_vaddr(c->binary, c->start[i], code, size) != (ssize_t)size)
-		return;
-	for (uint64_t at = 0; at + JUMP_BYTES <= size; at++) {
-		if (code[at] != 0xe8 && code[at] != 0xe9)
-			continue;
-		memcpy(&distance, code + at + 1, sizeof(distance));
-		puclua_called_add(c, c->start[i] + at + JUMP_BYTES + (uint64_t)(int64_t)distance);
-	}
-}
-
-static uint32_t puclua_called_largest(const struct puclua_called *c)
+static uint32_t puclua_functions_largest(const struct puclua_functions *c)
 {
 	uint32_t largest = 0;
 
@@ -65,17 +23,17 @@ static uint32_t puclua_called_largest(const struct puclua_called *c)
 
 static bool puclua_find_loop(struct binary *b, struct runtime_symbol *ret)
 {
-	struct puclua_called c = {.binary = b};
+	struct puclua_functions c = {.binary = b};
 	struct runtime_symbol call;
 	uint32_t from = 0, largest;
 
 	if (runtime_symbol(b, "lua_callk", &call) < 0 && runtime_symbol(b, "lua_call", &call) < 0)
 		return false;
-	puclua_called_add(&c, call.value);
+	puclua_functions_add(&c, call.value);
 	for (uint32_t depth = 0; depth < CALLED_DEPTH; depth++)
 		for (uint32_t end = c.nr; from < end; from++)
-			puclua_called_by(&c, from);
-	largest = puclua_called_largest(&c);
+			puclua_functions_called_by(&c, from);
+	largest = puclua_functions_largest(&c);
 	if (!c.nr || c.size[largest] < LOOP_BYTES_MIN)
 		return false;
 	*ret = (struct runtime_symbol){.value = c.start[largest], .size = c.size[largest]};

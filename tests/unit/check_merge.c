@@ -130,6 +130,11 @@ static const struct {
 	/* The innermost was resumed just now; nobody knows what resumes. */
 	{"aRcLm", "5^-9$", "", "aRc5m", true, true, false, false},
 	{"LbcLm", "1^-8$2^-9$", "", "1bc2m", true, true, false, false},
+	/* A host resumes coroutines: there is no main thread, or the walk has not seen it. */
+	{"aLbRhm", "12^-9$", "", "a12bRhm", true, true, false, false},
+	{"aRhm", "12^-9$", "", "a12Rhm", true, true, false, false},
+	{"LRLRhm", "1^-8$2^3^-9$", "", "1R23Rhm", true, true, false, false},
+	{"LRcLdLm", "1^-9$", "", "1RcLdLm", true, true, false, false},
 	/* Either half was cut. */
 	{"LbRcLm", "1^-8$2", "", "1bRc2~m", true, false, false, false},
 	{"LbRc", "1^2^-8$3^-9$", "", "12bRc|3", false, true, false, false},

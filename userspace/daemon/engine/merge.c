@@ -108,7 +108,8 @@ static void merge_align_rest(struct merging *m, uint32_t runtime, uint32_t from)
 		return;
 	h->entries_only = entries > segments ? entries - segments : 0;
 	h->extra = segments > entries ? segments - entries : 0;
-	h->misfit = h->entries_only > 1 || h->extra > 1;
+	/* A host may call a main thread in a way that no walk sees: then all of its loops stay. */
+	h->misfit = (h->entries_only > 1 && (segments || !from)) || h->extra > 1;
 }
 
 /* The coroutine whose native frames begin at this one. */
@@ -128,7 +129,17 @@ static void merge_align_stack(struct merging *m, uint32_t runtime, uint32_t from
 	h->entries_left = segments > entries ? entries : 0;
 }
 
-/* Coroutines count if there are as many in both halves. One that was resumed just now may have no frames. */
+/* Whether the innermost coroutine was resumed just now, and has no frames: it has no loop, but the main thread has. */
+static bool merge_is_resuming(const struct merge_in *in, uint32_t runtime)
+{
+	uint32_t first = merge_find_resumer(in, runtime, 0), last = first;
+
+	for (uint32_t i = first; i < in->nr_native; i = merge_find_resumer(in, runtime, i + 1))
+		last = i;
+	return !merge_count_entries(in, runtime, 0, first) && merge_count_entries(in, runtime, last, in->nr_native);
+}
+
+/* Coroutines count if there are as many in both halves. A host resumes them from no main thread. */
 static void merge_align(struct merging *m, uint32_t runtime)
 {
 	struct half *h = &m->half[runtime];
@@ -136,7 +147,7 @@ static void merge_align(struct merging *m, uint32_t runtime)
 	bool whole = m->in->native_whole && h->of->whole;
 
 	h->by_stack = resumers && (whole ? stacks == resumers + 1 || stacks == resumers : stacks > 0);
-	h->resumes_only = whole && h->by_stack && stacks == resumers;
+	h->resumes_only = whole && h->by_stack && stacks == resumers && merge_is_resuming(m->in, runtime);
 	if (!h->by_stack)
 		merge_align_rest(m, runtime, 0);
 	else if (!h->resumes_only)

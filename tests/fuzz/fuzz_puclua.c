@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The memory of a Lua that means harm: a sound one of some version, over which
- * the input is laid in pieces. Attaching, the walk by what was found, frames and
- * names of it.
+ * A Lua that means harm: a sound one of some version, over whose memory the input
+ * is laid in pieces, or which is its code. Attaching, the walk by what was found,
+ * frames and names of it.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -59,6 +59,22 @@ static void resume(void)
 	pw_put_call(PW_CO_CALL, PW_CO);
 }
 
+/* A file of such code; its memory is sound. */
+static void attach_code(uint32_t version, const uint8_t *code, size_t len)
+{
+	static struct runtime_attached a;
+	char why[RUNTIME_WHY_MAX];
+	struct binary *b;
+
+	pw_code = code;
+	pw_code_len = len;
+	b = pw_open_file(pw_ident(versions[version]), EM_X86_64);
+	pw_code_len = 0;
+	if (pw_attach(b, NULL, &a, why) == 0 && (!otp_walk_plan_sound(&a.walk) || !runtime_attached_sound(&a)))
+		abort();
+	binary_put(b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct runtime_seen seen = {.nr = 3, .word = {PW_STACK, PW_CO, PW_MAIN}};
@@ -77,6 +93,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pw_make();
 	if (data[0] & 1)
 		resume();
+	if (data[0] & 128) {
+		attach_code(version, data + 2, size - 2);
+		return 0;
+	}
 	for (size_t i = 2; i < size;)
 		i += world_lay(data + i, size - i);
 	if (pw_attach(files[version], &seen, &a, why))

@@ -224,6 +224,9 @@ static inline void pw_put_tables(struct pw_file *f)
 	}
 }
 
+static const uint8_t *pw_code; /* what luaD_rawrunprotected and lua_resume are made of instead */
+static size_t pw_code_len;
+#define PW_PROTECTED_BYTES 0xc0
 static bool pw_tells; /* the code of luaD_rawrunprotected is as gcc makes it */
 
 /*
@@ -254,16 +257,18 @@ static inline void pw_put_code(struct pw_file *f)
 	f->code[8] = 0xe8;
 	memcpy(f->code + 9, &to, 4);
 	f->code[PW_D_CALL - PW_TEXT + 16] = 0xe9;
-	memcpy(f->code + PW_D_CALL - PW_TEXT + 17, &on, 4);
+	memcpy(f->code + (PW_D_CALL - PW_TEXT + 17), &on, 4);
 	for (uint32_t i = 0; i < 4; i++) {
 		uint8_t save[] = {0x4c, 0x89, i ? 0x6d : 0x65, pw ? pw->saves_pc : 0};
 
-		memcpy(f->code + PW_EXECUTE - PW_TEXT + 16 * i, save, sizeof(save));
+		memcpy(f->code + (PW_EXECUTE - PW_TEXT + 16 * i), save, sizeof(save));
 	}
 	if (pw_tells)
-		pw_put_protected(f->code + PW_PROTECTED - PW_TEXT, f->code + PW_RESUME - PW_TEXT);
+		pw_put_protected(f->code + (PW_PROTECTED - PW_TEXT), f->code + (PW_RESUME - PW_TEXT));
 	f->code[PW_PROTECTED - PW_TEXT + 0x20] = 0xff;
 	f->code[PW_PROTECTED - PW_TEXT + 0x21] = 0xd0;
+	if (pw_code_len)
+		memcpy(f->code + (PW_PROTECTED - PW_TEXT), pw_code, MIN(pw_code_len, (size_t)PW_PROTECTED_BYTES));
 }
 
 static inline void pw_section(struct pw_file *f, uint32_t i, uint32_t name, uint32_t type, size_t at, size_t size)

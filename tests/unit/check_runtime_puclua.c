@@ -11,7 +11,7 @@
 Suite *runtime_puclua_suite(void);
 
 /* One of each layout. */
-static const uint32_t versions[] = {50101, 50105, 50200, 50204, 50300, 50301, 50306, 50400, 50402, 50408};
+static const uint32_t versions[] = {50101, 50105, 50200, 50204, 50300, 50301, 50306, 50400, 50401, 50402, 50408};
 
 static struct binary *file;
 static struct runtime_attached attached;

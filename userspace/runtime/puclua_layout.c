@@ -69,7 +69,7 @@ static const struct puclua_opcodes puclua_ops54 = {
 #define LUA_52 0xaaaa
 
 #define COMMON_54                                                                                              \
-	.op = &puclua_ops54, .l_ci = 32, .l_jump = 88, .ci_previous = 16, .ci_savedpc = 32, .ci_status = 56,    \
+	.op = &puclua_ops54, .l_ci = 32, .ci_previous = 16, .ci_savedpc = 32, .ci_status = 56,    \
 	.status_shift = 48, .status_lua = LUA_54, .saves_pc = 32, .tag_lua = 0x46, .closure_p = 24,     \
 	.pt = PROTO_54, .upvalue_bytes = 16, .string_bytes = 24
 #define COMMON_52                                                                                              \
@@ -82,7 +82,7 @@ static const struct puclua_opcodes puclua_ops54 = {
 	.closure_p = 24, .pt = PROTO_53, .upvalue_bytes = 16
 
 static const struct puclua_layout puclua_layouts[] = {
-	/* From 5.1.1 on nothing of this changed. */
+	/* From 5.1 on nothing of this changed. */
 	{.from = 50101, .to = 50199, .op = &puclua_ops51, .l_ci = 40, .l_jump = 168, .l_base_ci = 80, .ci_bytes = 40,
 	 .ci_savedpc = 24, .ci_status = 32, .status_shift = 32, .entry = PUCLUA_ENTRY_BY_CALL, .saves_pc = 48,
 	 .tag_lua = 6, .closure_is_c = 10, .closure_p = 32, .pt = PROTO_51, .upvalue_bytes = 8, .string_bytes = 24},
@@ -92,8 +92,11 @@ static const struct puclua_layout puclua_layouts[] = {
 	{.from = 50300, .to = 50300, COMMON_53, .entry = PUCLUA_ENTRY_UNLESS, .string_bytes = 32},
 	{.from = 50301, .to = 50301, COMMON_53, .entry = PUCLUA_ENTRY_UNLESS, .string_bytes = 24},
 	{.from = 50302, .to = 50399, COMMON_53, .entry = PUCLUA_ENTRY_IF, .string_bytes = 24},
-	{.from = 50400, .to = 50401, COMMON_54, .entry = PUCLUA_ENTRY_EACH, .status_tail = 4},
-	{.from = 50402, .to = 50499, COMMON_54, .entry = PUCLUA_ENTRY_IF, .status_entry = 2, .status_tail = 5},
+	/* lua_State.oldpc went to its end with 5.4.1, tbclist came with 5.4.3. */
+	{.from = 50400, .to = 50400, COMMON_54, .l_jump = 88, .entry = PUCLUA_ENTRY_EACH, .status_tail = 4},
+	{.from = 50401, .to = 50401, COMMON_54, .l_jump = 80, .entry = PUCLUA_ENTRY_EACH, .status_tail = 4},
+	{.from = 50402, .to = 50402, COMMON_54, .l_jump = 80, .entry = PUCLUA_ENTRY_IF, .status_entry = 2, .status_tail = 5},
+	{.from = 50403, .to = 50499, COMMON_54, .l_jump = 88, .entry = PUCLUA_ENTRY_IF, .status_entry = 2, .status_tail = 5},
 };
 
 const struct puclua_layout *puclua_layout_find(uint32_t version)

@@ -16,7 +16,7 @@ BUILD_PACKAGES="gcc libc6-dev clang make pkg-config bpftool libbpf-dev libelf-de
 CHECK_PACKAGES="check libnghttp2-dev python3 python3-pip python3-grpcio python3-yaml python3-jsonschema openssl curl libcap2-bin procps util-linux
 	qemu-system-x86 qemu-system-arm busybox-static cpio kmod xz-utils zstd binutils gdb
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-	redis-server redis-tools nginx wrk mono-mcs ruby php-cli perl luajit shellcheck dwz elfutils llvm sparse g++ musl-tools
+	redis-server redis-tools nginx wrk mono-mcs ruby php-cli perl luajit lua5.1 lua5.2 lua5.3 lua5.4 shellcheck dwz elfutils llvm sparse g++ musl-tools
 	golang-go dpkg-dev debhelper dh-dkms lintian rpm man-db zsh fish debootstrap e2fsprogs chromium"
 FULL_PACKAGES="spin flex bison bc libssl-dev"
 BENCH_PACKAGES="linux-perf"

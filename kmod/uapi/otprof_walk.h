@@ -33,12 +33,14 @@
 #define OTP_WALK_WINDOW 1024 /* bytes that one read of several frames copies */
 #define OTP_WALK_PAGE	4096 /* such a read stays in the pages of the frame that it is for: it fails as that one's would */
 #define OTP_WALK_FAULT	64   /* reads that one counts as which fails: a fault takes that much longer */
+#define OTP_WALK_SEEK	(32 << 10) /* bytes of the thread's stack in which calls are sought */
 
 /* Where the chain of pointers to the list begins. */
 enum otp_walk_start {
 	OTP_WALK_NONE = 0, /* no plan */
 	OTP_WALK_AT = 1,   /* base is an address */
 	OTP_WALK_TLS = 2,  /* base is an offset from otp_sample.tls_base */
+	OTP_WALK_CALL = 3, /* base is a return address, which is sought on the thread's stack */
 };
 
 /* How one frame leads to the next. */
@@ -101,6 +103,15 @@ struct otp_walk_slots {
  * ARRAY the node that describes an array. After an array, the pointer at outer
  * bytes from its node leads to the next node; outer 0: there is none.
  *
+ * CALL: the interpreter's states lie on the heap, and any of them may run, but each
+ * that runs has called a function which keeps what to return to, in case of an
+ * error, in its own frame, and its address in the state. So above the thread's stack
+ * pointer each word is sought that equals base; the word call_root bytes from it
+ * is a root if the pointer call_proof bytes into that leads to call_at bytes from
+ * the word: what a call that is over has left behind does not. The chain begins
+ * there. After a list has ended, the next root is sought, that of whoever resumed
+ * a coroutine, until the stack ends.
+ *
  * A STACK is what a coroutine left behind when its thread went to another stack.
  * The node describes it: last is its upper end, low is where its lower end is
  * read, first is the stack pointer that was saved. With via, another saved one is
@@ -140,13 +151,15 @@ struct otp_walk {
 	struct otp_walk_edge first, last; /* ARRAY: the first frame, and the last */
 	struct otp_walk_sub sub[OTP_WALK_SUBS];
 	/*
-	 * Which frames have subs: a bit for each value of the lowest four bits of the frame's first word; 0: all. In others,
-	 * the same words may be anything, and a read that fails costs as much as OTP_WALK_FAULT.
+	 * Which frames have subs: a bit for each value of four bits of one of the frame's words; 0: all. In others, the same
+	 * words may be anything, and a read that fails costs as much as OTP_WALK_FAULT.
 	 */
 	__u32 kinds;
-	__s16 low;	  /* STACK: from the node */
-	__s16 via, via_at; /* STACK: from the node; LINK: from the root; via 0: none */
-	__u16 reserved2;
+	union {
+		struct { __s16 low, via, via_at; }; /* STACK: from the node; LINK: via, from the root, alone; via 0: none */
+		struct { __s16 call_root, call_proof, call_at; }; /* CALL */
+	};
+	__u8 kind_word, kind_shift;
 	struct otp_walk_slots slots;
 };
 
@@ -259,6 +272,7 @@ struct otp_walker {
 	struct otp_walk_ready ready;
 	__u64 at, last, node, root;
 	__u64 sp; /* of the thread; 0: unknown. Set by who walks */
+	__u64 seek; /* CALL: where on its stack the next root is sought */
 	/* SLOTS. Registers in DWARF numbering, and the pc: set by who walks */
 	__u64 pc, regs[OTP_WALK_REGS];
 	__u64 c_frame, place;
@@ -311,11 +325,13 @@ static __always_inline int otp_walk_slots_sound(const struct otp_walk *p)
 	       !(s->compiled | s->limit | s->c_frame | s->place | s->prev | s->back | s->resumer);
 }
 
-/* A LINK has via alone. */
-static __always_inline int otp_walk_via_sound(const struct otp_walk *p)
+/* What a stack, a list and calls share. */
+static __always_inline int otp_walk_union_sound(const struct otp_walk *p)
 {
+	if (p->start == OTP_WALK_CALL)
+		return (p->step == OTP_WALK_LINK || p->step == OTP_WALK_ARRAY) && p->nr_chain <= 1 && !p->root_at && !p->outer;
 	if (p->step == OTP_WALK_STACK)
-		return 1;
+		return p->stride == OTP_WALK_BLOCK && !p->tag;
 	return !p->low && (p->step == OTP_WALK_LINK ? p->via || !p->via_at : !(p->via | p->via_at));
 }
 
@@ -324,12 +340,12 @@ static __always_inline int otp_walk_plan_sound(const struct otp_walk *p)
 {
 	__u32 i;
 
-	if (p->start > OTP_WALK_TLS || p->step > OTP_WALK_SLOTS || p->nr_chain > OTP_WALK_CHAIN ||
+	if (p->start > OTP_WALK_CALL || p->step > OTP_WALK_SLOTS || p->nr_chain > OTP_WALK_CHAIN ||
 	    p->nr_subs > OTP_WALK_SUBS || p->root_at > p->nr_chain || p->link >= OTP_WALK_WORDS || p->below > (p->step == OTP_WALK_LINK))
 		return 0;
-	if (p->kinds >> 16 || p->reserved2)
+	if (p->kinds >> 16 || p->kind_word >= OTP_WALK_WORDS || p->kind_shift >= 64)
 		return 0;
-	if (!otp_walk_via_sound(p) || (p->step == OTP_WALK_STACK && (p->stride != OTP_WALK_BLOCK || p->tag)))
+	if (!otp_walk_union_sound(p))
 		return 0;
 	if (p->start != OTP_WALK_NONE && (!p->frames_max || p->frames_max > OTP_WALK_FRAMES))
 		return 0;
@@ -387,6 +403,8 @@ static __always_inline __u32 otp_walk_pointers(const struct otp_walk *p, __u32 r
 
 	if (!row && (p->step == OTP_WALK_LINK || p->step == OTP_WALK_SLOTS))
 		mask |= 1U << (p->link & (OTP_WALK_WORDS - 1));
+	if (!row && p->kinds)
+		mask |= 1U << (p->kind_word & (OTP_WALK_WORDS - 1));
 	for (i = 0; i < OTP_WALK_SUBS; i++)
 		if (i < p->nr_subs && p->sub[i].from == row)
 			mask |= 1U << (p->sub[i].at & (OTP_WALK_WORDS - 1));
@@ -558,8 +576,9 @@ static __always_inline void otp_walk_put(struct otp_walker *w, __u64 word)
 static __always_inline __u64 otp_walk_has_subs(const struct otp_walker *w)
 {
 	__u32 kinds = w->ready.plan.kinds;
+	__u64 kind = otp_walk_word(w, w->ready.plan.kind_word) >> (w->ready.plan.kind_shift & 63);
 
-	return -(__u64)((kinds == 0) | ((kinds >> (otp_walk_word(w, 0) & 15)) & 1));
+	return -(__u64)((kinds == 0) | ((kinds >> (kind & 15)) & 1));
 }
 
 /*
@@ -772,18 +791,12 @@ static __always_inline int otp_walk_next_slots(struct otp_walker *w, __u64 link)
 
 /* --- any list --- */
 
-/* To the first frame below the node; 0, or 1: the walk is over. */
-static __always_inline int otp_walk_enter(struct otp_walker *w)
+/* To the first frame of a list, or of an array; 0, or 1: the walk is over. */
+static __always_inline int otp_walk_enter_list(struct otp_walker *w)
 {
 	const struct otp_walk *p = &w->ready.plan;
 
-	if (!w->node)
-		return otp_walk_over(w, OTP_WALK_END_DONE);
 	w->at = w->node;
-	if (p->step == OTP_WALK_STACK)
-		return otp_walk_enter_stack(w);
-	if (p->step == OTP_WALK_SLOTS)
-		return otp_walk_enter_slots(w);
 	if (p->step != OTP_WALK_ARRAY)
 		return 0;
 	if (otp_walk_edge(w, &w->at, &p->first) || otp_walk_edge(w, &w->last, &p->last))
@@ -791,9 +804,133 @@ static __always_inline int otp_walk_enter(struct otp_walker *w)
 	return 0;
 }
 
+/* To the first frame below the node; 0, or 1: the walk is over. */
+static __always_inline int otp_walk_enter(struct otp_walker *w)
+{
+	if (!w->node)
+		return otp_walk_over(w, OTP_WALK_END_DONE);
+	if (w->ready.plan.step == OTP_WALK_STACK)
+		return otp_walk_enter_stack(w);
+	if (w->ready.plan.step == OTP_WALK_SLOTS)
+		return otp_walk_enter_slots(w);
+	return otp_walk_enter_list(w);
+}
+
+/* LINK: what the root has a pointer to. */
+static __always_inline void otp_walk_root_more(struct otp_walker *w, __u64 root)
+{
+	const struct otp_walk *p = &w->ready.plan;
+	__u64 at = 0, has = 0;
+	__u32 word;
+
+	if (p->step != OTP_WALK_LINK || p->start == OTP_WALK_CALL || !p->via)
+		return;
+	if (!otp_walk_pointer(w, &at, root + p->via) && at && !otp_walk_read(w, 0, 8 * OTP_WALK_ROOT_MORE, at + p->via_at))
+		has = -1ULL;
+	for (word = 0; word < OTP_WALK_ROOT_MORE; word++)
+		otp_walk_put(w, w->raw[word] & has);
+}
+
+/* The root's words. 0, or 1: the walk is over. */
+static __always_inline int otp_walk_root(struct otp_walker *w, __u64 root)
+{
+	__u16 keep = w->ready.plan.root_keep;
+	__u32 word;
+
+	if (otp_walk_read(w, 0, otp_walk_span(keep), root + w->ready.plan.root_off))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	for (word = 0; word < OTP_WALK_WORDS; word++)
+		if ((keep >> word) & 1)
+			otp_walk_put(w, w->raw[word]);
+	otp_walk_root_more(w, root);
+	w->root_words = w->used - OTP_WALK_HEAD;
+	return 0;
+}
+
+/* --- calls --- */
+
+/* Before the first root: there is no frame at w->at. */
+static __always_inline int otp_walk_enter_calls(struct otp_walker *w)
+{
+	w->seek = (w->sp + 7) & ~7ULL;
+	w->at = w->ready.plan.stride > 0;
+	w->last = !w->at;
+	return w->sp ? 0 : otp_walk_over(w, OTP_WALK_END_NO_ROOT);
+}
+
+/* The stack is over, or as much of it as may be read. */
+static __always_inline int otp_walk_sought(struct otp_walker *w, __u32 end)
+{
+	return otp_walk_over(w, w->nodes ? end : OTP_WALK_END_NO_ROOT);
+}
+
+/* Reads the stack from w->seek on, up to a multiple of OTP_WALK_WINDOW, into the rows' window. Returns the words. */
+static __always_inline __u64 otp_walk_read_calls(struct otp_walker *w)
+{
+	__u64 bytes = OTP_WALK_WINDOW - (w->seek & (OTP_WALK_WINDOW - 1)), read = bytes;
+
+	w->window = 0;
+	w->reads += 1 + (__u32)(bytes / 512);
+	OTP_WALK_OPAQUE(read);
+	if (read > OTP_WALK_WINDOW || OTP_WALK_READ(&w->raw[OTP_WALK_AHEAD], read, w->seek)) {
+		w->reads += OTP_WALK_FAULT;
+		return 0;
+	}
+	return bytes / 8;
+}
+
+/* The index in the window of the first word that is the return address. */
+static __always_inline __u64 otp_walk_find_call(const struct otp_walker *w)
+{
+	__u64 i;
+
+	for (i = 0; i < OTP_WALK_WINDOW / 8; i++)
+		if (w->raw[OTP_WALK_AHEAD + i] == w->ready.plan.base)
+			break;
+	return i;
+}
+
+/* The root that the call at this place is of; 0: none, or it is over. */
+static __always_inline __u64 otp_walk_call_root(struct otp_walker *w, __u64 call)
+{
+	const struct otp_walk *p = &w->ready.plan;
+	__u64 root = 0, proof = 0;
+
+	if (otp_walk_pointer(w, &root, call + p->call_root) || !root || otp_walk_pointer(w, &proof, root + p->call_proof) ||
+	    proof != call + p->call_at)
+		return 0;
+	return root;
+}
+
+/* To the next root on the thread's stack, as far as one window holds it. 0, or 1: the walk is over. */
+static __always_inline int otp_walk_seek(struct otp_walker *w)
+{
+	__u64 words, at = w->seek, i, root;
+
+	if (at - w->sp >= OTP_WALK_SEEK)
+		return otp_walk_sought(w, OTP_WALK_END_READS);
+	words = otp_walk_read_calls(w);
+	if (!words)
+		return otp_walk_sought(w, OTP_WALK_END_DONE);
+	i = otp_walk_find_call(w);
+	w->seek = at + 8 * (i < words ? i + 1 : words);
+	root = i < words ? otp_walk_call_root(w, at + 8 * i) : 0;
+	if (!root)
+		return 0;
+	if (!w->nodes++ && otp_walk_root(w, root))
+		return 1;
+	w->node = root;
+	if (w->ready.plan.nr_chain && otp_walk_pointer(w, &w->node, root + w->ready.plan.chain[0]))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	w->node &= ~(__u64)w->ready.plan.tag;
+	return otp_walk_enter_list(w);
+}
+
 /* To the next node, if the array is over. */
 static __always_inline int otp_walk_leave(struct otp_walker *w)
 {
+	if (w->ready.plan.start == OTP_WALK_CALL)
+		return otp_walk_seek(w);
 	if (w->ready.plan.step == OTP_WALK_SLOTS)
 		return otp_walk_leave_slots(w);
 	if (w->ready.plan.step != OTP_WALK_ARRAY || !w->ready.plan.outer)
@@ -856,36 +993,6 @@ static __always_inline int otp_walk_follow(struct otp_walker *w, __u64 tls, __u6
 	return 0;
 }
 
-/* LINK: what the root has a pointer to. */
-static __always_inline void otp_walk_root_more(struct otp_walker *w, __u64 root)
-{
-	__u64 at = 0, has = 0;
-	__u32 word;
-
-	if (w->ready.plan.step != OTP_WALK_LINK || !w->ready.plan.via)
-		return;
-	if (!otp_walk_pointer(w, &at, root + w->ready.plan.via) && at &&
-	    !otp_walk_read(w, 0, 8 * OTP_WALK_ROOT_MORE, at + w->ready.plan.via_at))
-		has = -1ULL;
-	for (word = 0; word < OTP_WALK_ROOT_MORE; word++)
-		otp_walk_put(w, w->raw[word] & has);
-}
-
-static __always_inline int otp_walk_root(struct otp_walker *w, __u64 root)
-{
-	__u16 keep = w->ready.plan.root_keep;
-	__u32 word;
-
-	if (otp_walk_read(w, 0, otp_walk_span(keep), root + w->ready.plan.root_off))
-		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
-	for (word = 0; word < OTP_WALK_WORDS; word++)
-		if ((keep >> word) & 1)
-			otp_walk_put(w, w->raw[word]);
-	otp_walk_root_more(w, root);
-	w->root_words = w->used - OTP_WALK_HEAD;
-	return 0;
-}
-
 /*
  * Begins the walk of w->ready: its chain, its root. out begins with room for
  * struct otp_walked, which otp_walk_finish fills in. 0, or 1: it is over already.
@@ -897,15 +1004,17 @@ static __always_inline int otp_walk_begin(struct otp_walker *w, __u64 tls)
 
 	if (!w->taken)
 		w->reads = 0;
+	w->end = OTP_WALK_END_FRAMES; /* unless a step ends the walk before */
 	w->frames = w->root_words = w->nodes = 0;
 	w->base = w->window = 0;
 	__builtin_memset(w->held, 0, sizeof(w->held));
 	w->used = OTP_WALK_HEAD;
+	if (w->ready.plan.start == OTP_WALK_CALL)
+		return otp_walk_enter_calls(w);
 	over = otp_walk_follow(w, tls, &root);
 	if ((over && !root) || otp_walk_root(w, root) || over)
 		return 1;
 	w->root = root;
-	w->end = OTP_WALK_END_FRAMES; /* unless a step ends the walk before */
 	return otp_walk_enter(w);
 }
 

@@ -23,7 +23,7 @@ _otprof_value() {
 	--cgroup) mapfile -t COMPREPLY < <(compgen -d -- "/sys/fs/cgroup$2" | sed 's|^/sys/fs/cgroup||') ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	--exe | --) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
-	--hide) mapfile -t COMPREPLY < <(compgen -W "kernel native jit marker other go rust cpython jvm v8js dotnet php ruby perl beam luajit" -- "$2") ;;
+	--hide) mapfile -t COMPREPLY < <(compgen -W "kernel native jit marker other go rust cpython jvm v8js dotnet php ruby perl beam luajit lua" -- "$2") ;;
 	--sampler) mapfile -t COMPREPLY < <(compgen -W "auto bpf kmod perf" -- "$2") ;;
 	--rate | --stack-bytes | --for | --container | --type | --focus | --ignore | -d | --duration | -F | --frequency | -c | -t | --title | --window | --interval | --count) ;;
 	*) return 1 ;;

@@ -47,7 +47,7 @@ complete -c otprof -n 'not __otprof_first; and string match -q -- "-*" (commandl
 complete -c otprof -n __otprof_wants_dir -f -a '(__fish_complete_directories (commandline -ct))'
 complete -c otprof -n __otprof_wants_pid -f -a '(__fish_complete_pids)'
 complete -c otprof -n '__otprof_explains; and not string match -q -- "-*" (commandline -ct)' -f -a '(__fish_complete_pids)'
-complete -c otprof -n '__otprof_wants --hide' -f -a 'kernel native jit marker other go rust cpython jvm v8js dotnet php ruby perl beam luajit'
+complete -c otprof -n '__otprof_wants --hide' -f -a 'kernel native jit marker other go rust cpython jvm v8js dotnet php ruby perl beam luajit lua'
 complete -c otprof -n '__otprof_wants --sampler' -f -a 'auto bpf kmod perf'
 complete -c otprof -n '__otprof_wants --user' -f -a '(__fish_complete_users)'
 complete -c otprof -n '__otprof_wants --unit' -f -a '(systemctl list-units --plain --no-legend 2>/dev/null | string split -f 1 " ")'

@@ -25,7 +25,7 @@ import time
 KERNEL_HALF = 0xffff800000000000
 FRAME_TYPES = {"beam", "cpython", "dotnet", "go", "jvm", "kernel", "luajit", "native",
                "perl", "php", "ruby", "rust", "v8js"}  # of the semantic conventions
-OUR_FRAME_TYPES = {"jit"}
+OUR_FRAME_TYPES = {"jit", "lua"}
 # Values and period of each kind of profile: CPU samples, or events as perf calls them.
 CPU_TYPES = (("samples", "count"), ("cpu", "nanoseconds"))
 EVENTS = {"page_faults", "minor_faults", "major_faults", "context_switches", "cpu_migrations", "alignment_faults",

@@ -2,8 +2,8 @@
 /*
  * Native and interpreted frames become one stack. Native frames are letters: L
  * and M two functions of the first runtime's loop, W what only calls it, P the
- * second's, others no loop. Interpreted frames are digits, with ^ behind an entry, - before a hidden
- * one. | is the cut, ! a misfit, ~ frames that are missing.
+ * second's, R what resumed a coroutine of the first, others no loop. Interpreted frames are digits, with ^ behind an entry,
+ * $ behind a coroutine's outermost one, - before a hidden one. | is the cut, ! a misfit, ~ frames that are missing.
  */
 #include <check.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static uint32_t natives(const char *text, struct merge_native *to)
 
 	for (; *text; text++)
 		to[n++] = (struct merge_native){.runtime = *text == 'P' ? 2 : *text == 'L' || *text == 'M' || *text == 'W',
-						.function = *text == 'M', .wraps = *text == 'W'};
+						.function = *text == 'M', .wraps = *text == 'W', .resumes = *text == 'R'};
 	return n;
 }
 
@@ -37,6 +37,8 @@ static uint32_t flags_of(const char *text, uint8_t *to, char *names)
 			hidden = RUNTIME_HIDDEN;
 		} else if (*text == '^') {
 			to[n - 1] |= RUNTIME_ENTRY;
+		} else if (*text == '$') {
+			to[n - 1] |= RUNTIME_STACK;
 		} else {
 			names[n] = *text;
 			to[n++] = hidden;
@@ -122,6 +124,24 @@ static const struct {
 	/* A thread that is not in its loop yet, or any more. */
 	{"am", "-1^", "", "am", true, true, false, false},
 	{"am", "-1-2^", "", "am", true, true, false, false},
+	/* Coroutines, one by one. What one had called when it yielded has no loop any more. */
+	{"aLbRcLm", "1^-8$2^-9$", "", "a1bRc2m", true, true, false, false},
+	{"aLbRcLm", "1^2^34^-8$5^-9$", "", "a1234bRc5m", true, true, false, false},
+	{"aLbLcRdLm", "1^2^3^-8$5^-9$", "", "a1b23cRd5m", true, true, false, false},
+	{"aRcLm", "1^2^-8$5^-9$", "", "a12Rc5m", true, true, false, false},
+	{"LaLbRLm", "1^-8$2^-9$", "", "La1bR2m", true, true, false, false},
+	{"LbRcLdRLm", "1^2^-7$3^-8$4^-9$", "", "12bRc3dR4m", true, true, false, false},
+	/* The innermost was resumed just now; nobody knows what resumes. */
+	{"aRcLm", "5^-9$", "", "aRc5m", true, true, false, false},
+	{"LbcLm", "1^-8$2^-9$", "", "1bc2m", true, true, false, false},
+	/* A host resumes coroutines: there is no main thread, or the walk has not seen it. */
+	{"aLbRhm", "12^-9$", "", "a12bRhm", true, true, false, false},
+	{"aRhm", "12^-9$", "", "a12Rhm", true, true, false, false},
+	{"LRLRhm", "1^-8$2^3^-9$", "", "1R23Rhm", true, true, false, false},
+	{"LRcLdLm", "1^-9$", "", "1RcLdLm", true, true, false, false},
+	/* Either half was cut. */
+	{"LbRcLm", "1^-8$2", "", "1bRc2~m", true, false, false, false},
+	{"LbRc", "1^2^-8$3^-9$", "", "12bRc|3", false, true, false, false},
 	/* Halves that do not fit are both kept. */
 	{"am", "1-2^", "", "am!1", true, true, false, true},
 	{"am", "1^2^3^", "", "am!123", true, true, false, true},
@@ -154,7 +174,9 @@ START_TEST(nothing_is_lost_or_doubled)
 		for (int i = 0; i < 40; i++) {
 			x ^= x << 13, x ^= x >> 7, x ^= x << 17;
 			native[i] = (struct merge_native){.runtime = x % 3, .function = x / 4 % 2};
-			flags[0][i] = x >> 20 & 3;
+			if (x >> 50 & 1)
+				native[i] = (struct merge_native){.resumes = x >> 51 & 1};
+			flags[0][i] = (x >> 20 & 3) | (x >> 22 & 1) * RUNTIME_STACK;
 			flags[1][i] = x >> 30 & 3;
 		}
 		in.nr_native = x % 40;

@@ -546,6 +546,132 @@ START_TEST(an_object_that_is_not_there_is_zeros)
 }
 END_TEST
 
+/* --- calls --- */
+
+#define BACK	 0x5555000012ull
+#define STATE(i) (AT + 0x6000 + 0x100ull * (i))
+#define STACK_AT (AT + 0xa000)
+
+static struct otp_walk calls(void)
+{
+	return (struct otp_walk){.start = OTP_WALK_CALL, .base = BACK, .nr_chain = 1, .chain = {0x10}, .root_keep = 1, .link = 2,
+				 .tag = 3, .keep = 1, .frames_max = 100, .call_root = 8, .call_proof = 0x20, .call_at = 0x18};
+}
+
+/* A call at that place, of a state whose list begins with the given frame. */
+static void make_call(uint64_t at, uint32_t state, uint64_t frame)
+{
+	poke(at, BACK);
+	poke(at + 8, STATE(state));
+	poke(STATE(state), 0x70 + state);
+	poke(STATE(state) + 0x10, frame);
+	poke(STATE(state) + 0x20, at + 0x18);
+}
+
+START_TEST(states_are_found_by_calls_on_the_stack)
+{
+	struct otp_walk p = calls();
+
+	make_list(4);
+	poke(FRAME(1) + 16, 0); /* two lists of two */
+	w.sp = STACK_AT + 3;
+	make_call(STACK_AT + 0x3f8, 0, FRAME(0));
+	make_call(STACK_AT + 0x1400, 1, FRAME(2));
+	/* Left behind: no state there, or one that has been entered again. */
+	poke(STACK_AT + 0x40, BACK);
+	poke(STACK_AT + 0x80, BACK);
+	poke(STACK_AT + 0x88, STATE(1));
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, 4);
+	ck_assert_uint_eq(head.root_words, 1);
+	ck_assert_uint_eq(word(0), 0x70);
+	for (uint32_t i = 0; i < 4; i++)
+		ck_assert_uint_eq(word(1 + 2 * i), FRAME(i));
+}
+END_TEST
+
+START_TEST(calls_below_the_stack_pointer_are_over)
+{
+	struct otp_walk p = calls();
+
+	make_list(2);
+	make_call(STACK_AT, 0, FRAME(0));
+	w.sp = STACK_AT + 1;
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_NO_ROOT);
+	ck_assert_uint_eq(head.frames, 0);
+	w.sp = 0;
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_NO_ROOT);
+	w.sp = STACK_AT;
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, 2);
+}
+END_TEST
+
+START_TEST(calls_are_sought_up_to_a_bound)
+{
+	struct otp_walk p = calls();
+
+	make_list(1);
+	w.sp = AT;
+	make_call(AT + OTP_WALK_SEEK - 8, 0, FRAME(0));
+	run(&p, 0);
+	ck_assert_uint_eq(head.frames, 1);
+	/* The stack goes on, and what called may be further out. */
+	ck_assert_uint_eq(head.end, OTP_WALK_END_READS);
+	memset(&memory, 0, sizeof(memory));
+	make_call(AT + OTP_WALK_SEEK, 0, FRAME(0));
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_NO_ROOT);
+	ck_assert_uint_eq(head.frames, 0);
+}
+END_TEST
+
+START_TEST(an_array_of_each_state_is_copied)
+{
+	struct otp_walk p = calls();
+
+	p.step = OTP_WALK_ARRAY;
+	p.nr_chain = 0;
+	p.stride = -64;
+	p.link = 0;
+	p.first.at = 0x10;
+	p.last.at = 0x18;
+	make_list(4);
+	w.sp = STACK_AT;
+	make_call(STACK_AT + 8, 0, FRAME(1));
+	make_call(STACK_AT + 0x80, 1, FRAME(3));
+	poke(STATE(0) + 0x18, FRAME(0));
+	poke(STATE(1) + 0x18, FRAME(2));
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, 4);
+	ck_assert_uint_eq(word(1), FRAME(1));
+	ck_assert_uint_eq(word(7), FRAME(2));
+}
+END_TEST
+
+START_TEST(frames_have_subs_by_any_of_their_words)
+{
+	struct otp_walk p = list();
+
+	make_list(2);
+	poke(FRAME(0) + 24, 5ull << 16);
+	poke(FRAME(1) + 24, 6ull << 16);
+	p.kinds = 1u << 6;
+	p.kind_word = 3;
+	p.kind_shift = 16;
+	run(&p, AT);
+	ck_assert_uint_eq(head.frames, 2);
+	ck_assert_uint_eq(word(1) & OTP_WALK_MISSING(0), OTP_WALK_MISSING(0));
+	ck_assert_uint_eq(word(5), FRAME(1));
+	ck_assert_uint_eq(word(7), 0x201);
+}
+END_TEST
+
 static uint64_t random_next(void)
 {
 	static uint64_t state = 88172645463325252u;
@@ -570,8 +696,8 @@ static struct otp_walk random_plan(int round)
 /* Brings into bounds what a validator bounds. */
 static void bound_plan(struct otp_walk *p)
 {
-	p->start = (uint8_t)(1 + random_next() % 2);
-	p->step %= 4;
+	p->start = (uint8_t)(1 + random_next() % 3);
+	p->step %= p->start == OTP_WALK_CALL ? 2 : 4;
 	p->nr_chain %= OTP_WALK_CHAIN + 1;
 	p->nr_subs %= OTP_WALK_SUBS + 1;
 	p->root_at = (uint8_t)(p->root_at % (p->nr_chain + 1));
@@ -579,16 +705,23 @@ static void bound_plan(struct otp_walk *p)
 	p->frames_max = (uint16_t)(1 + random_next() % OTP_WALK_FRAMES);
 	p->below = p->step == OTP_WALK_LINK && random_next() % 2;
 	p->kinds = random_next() % 65536;
-	p->reserved2 = 0;
+	p->kind_word %= OTP_WALK_WORDS;
+	p->kind_shift %= 64;
+	if (p->start == OTP_WALK_CALL) {
+		p->nr_chain %= 2;
+		p->root_at = 0;
+		p->outer = 0;
+		p->call_root = p->call_proof = (int16_t)(random_next() % 64);
+	}
 	if (p->step != OTP_WALK_SLOTS)
 		p->slots = (struct otp_walk_slots){0};
 	p->slots.at_reg %= OTP_WALK_REGS;
 	p->slots.place_reg %= OTP_WALK_REGS;
-	if (p->step != OTP_WALK_STACK) {
+	if (p->step != OTP_WALK_STACK && p->start != OTP_WALK_CALL) {
 		p->low = 0;
 		p->via = p->step == OTP_WALK_LINK ? (int16_t)(random_next() % 512) : 0;
 		p->via_at = p->via ? (int16_t)(random_next() % 512) : 0;
-	} else {
+	} else if (p->step == OTP_WALK_STACK) {
 		p->stride = OTP_WALK_BLOCK;
 		p->tag = 0;
 	}
@@ -619,6 +752,10 @@ START_TEST(hostile_plans_and_memory_stay_within_bounds)
 			memory.word[random_next() % (MEMORY / 8)] = random_next() % 4 ? AT + random_next() % MEMORY : random_next();
 		w.taken = 0;
 		w.pc = walks.plan[0].slots.code;
+		w.sp = AT + random_next() % MEMORY;
+		/* Calls, of the same states again and again. */
+		for (uint32_t i = 0; walks.plan[0].start == OTP_WALK_CALL && i < 512; i++)
+			memory.word[random_next() % (MEMORY / 8)] = walks.plan[0].base;
 		for (uint32_t i = 0; i < OTP_WALK_REGS; i++)
 			w.regs[i] = AT + random_next() % MEMORY;
 		run(&walks.plan[0], AT);
@@ -635,7 +772,7 @@ static void break_plan(struct otp_walks *s, int how)
 	switch (how) {
 	case 0: s->generation = 0; break;
 	case 1: s->reserved = 1; break;
-	case 2: p->start = 3; break;
+	case 2: p->start = 4; break;
 	case 3: p->start = OTP_WALK_NONE; break; /* of both */
 	case 4: p->step = 4; break;
 	case 5: p->nr_chain = OTP_WALK_CHAIN + 1; break;
@@ -643,7 +780,7 @@ static void break_plan(struct otp_walks *s, int how)
 	case 7: p->root_at = 3; break;
 	case 8: p->link = OTP_WALK_WORDS; break;
 	case 9: p->below = 2; break;
-	case 10: p->reserved2 = 1; break;
+	case 10: p->kind_word = OTP_WALK_WORDS; break;
 	case 11: p->frames_max = 0; break;
 	case 12: p->frames_max = OTP_WALK_FRAMES + 1; break;
 	case 13: p->step = OTP_WALK_ARRAY; break; /* of no stride */
@@ -666,6 +803,10 @@ static void break_plan(struct otp_walks *s, int how)
 		p->step = OTP_WALK_SLOTS;
 		p->slots.at_reg = OTP_WALK_REGS;
 		break;
+	case 27: p->kind_shift = 64; break;
+	case 28: p->start = OTP_WALK_CALL; break; /* of a longer chain */
+	case 29: *p = calls(); p->step = OTP_WALK_SLOTS; break;
+	case 30: *p = calls(); p->outer = 8; break;
 	}
 }
 
@@ -706,8 +847,13 @@ Suite *walk_suite(void)
 	tcase_add_test(t, another_saved_stack_pointer_goes_before);
 	tcase_add_test(t, a_roots_object_is_copied_with_it);
 	tcase_add_loop_test(t, an_object_that_is_not_there_is_zeros, 0, 3);
+	tcase_add_test(t, states_are_found_by_calls_on_the_stack);
+	tcase_add_test(t, calls_below_the_stack_pointer_are_over);
+	tcase_add_test(t, calls_are_sought_up_to_a_bound);
+	tcase_add_test(t, an_array_of_each_state_is_copied);
+	tcase_add_test(t, frames_have_subs_by_any_of_their_words);
 	tcase_add_test(t, hostile_plans_and_memory_stay_within_bounds);
-	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 27);
+	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 31);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -15,7 +15,7 @@
 /*
  *   X(NAME, "type", "label", hue, spread, saturation %, lightness %)
  * type: the value of profile.frame.type (OpenTelemetry semantic conventions,
- * profile attributes; "jit" is ours), NULL: no frame of a stack, or a frame
+ * profile attributes; "jit" and "lua" are ours), NULL: no frame of a stack, or a frame
  * whose type is not known. The rest is what viewers show: a label, and the
  * kind's colour with the width of its hues.
  */
@@ -37,7 +37,8 @@
 	X(RUBY, "ruby", "Ruby", 342, 12, 70, 78)                \
 	X(PERL, "perl", "Perl", 172, 12, 38, 68)                \
 	X(BEAM, "beam", "BEAM", 312, 14, 46, 78)                \
-	X(LUAJIT, "luajit", "Lua", 228, 10, 64, 78)
+	X(LUAJIT, "luajit", "LuaJIT", 228, 10, 64, 78)           \
+	X(LUA, "lua", "Lua", 222, 8, 72, 72)
 
 enum frame_kind {
 #define X(NAME, type, label, hue, spread, saturation, lightness) KIND_##NAME,

@@ -31,6 +31,8 @@ enum runtime_frame_flags {
 	 * the function counts.
 	 */
 	RUNTIME_WALKED = 64,
+	/* The outermost frame of a coroutine, or of the main thread; whoever resumed it follows (resume in runtime.h). */
+	RUNTIME_STACK = 128,
 };
 
 /* What a frame means: a function by key and cookies, and a place in it. */

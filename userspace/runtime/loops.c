@@ -89,15 +89,25 @@ static uint64_t runtime_cold_part(struct binary *b, const char *name, const stru
 	return runtime_symbol(b, cold_name, &cold) == 0 ? cold.value : jumps_to_cold(b, loop);
 }
 
+static void runtime_add_parts(const struct runtime_file *file, uint64_t start, uint64_t cold, struct runtime_attached *ret)
+{
+	ret->loop[ret->nr_loops++] = file->bias + start;
+	if (cold)
+		ret->loop[ret->nr_loops++] = file->bias + cold;
+}
+
 void runtime_add_loop(const struct runtime_file *file, const char *name, struct runtime_attached *ret)
 {
 	struct runtime_symbol loop;
-	uint64_t cold;
 
-	if (ret->nr_loops + 2 > RUNTIME_LOOPS || runtime_symbol(file->binary, name, &loop) < 0)
-		return;
-	ret->loop[ret->nr_loops++] = file->bias + loop.value;
-	cold = runtime_cold_part(file->binary, name, &loop);
-	if (cold)
-		ret->loop[ret->nr_loops++] = file->bias + cold;
+	if (ret->nr_loops + 2 <= RUNTIME_LOOPS && runtime_symbol(file->binary, name, &loop) == 0)
+		runtime_add_parts(file, loop.value, runtime_cold_part(file->binary, name, &loop), ret);
+}
+
+void runtime_add_loop_at(const struct runtime_file *file, uint64_t vaddr, uint64_t size, struct runtime_attached *ret)
+{
+	struct runtime_symbol loop = {.value = vaddr, .size = size};
+
+	if (ret->nr_loops + 2 <= RUNTIME_LOOPS)
+		runtime_add_parts(file, vaddr, jumps_to_cold(file->binary, &loop), ret);
 }

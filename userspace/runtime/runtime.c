@@ -7,7 +7,7 @@
 
 const struct runtime_ops *const runtime_list[] = {
 	&runtime_cpython, &runtime_ruby, &runtime_php, &runtime_perl, &runtime_hotspot, &runtime_go,
-	&runtime_v8, &runtime_beam, &runtime_dotnet, &runtime_luajit, NULL,
+	&runtime_v8, &runtime_beam, &runtime_dotnet, &runtime_luajit, &runtime_puclua, NULL,
 };
 
 const char *runtime_walk_end_name(uint32_t end)

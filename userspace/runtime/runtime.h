@@ -96,6 +96,11 @@ struct runtime_attached {
 	uint64_t code_start, code_end; /* 0: none */
 	uint64_t code_vaddr;	       /* of code_start, in the file */
 	uint64_t code_has_tables;      /* but they are wrong: step goes before them */
+	/*
+	 * A pc in the function that resumes a coroutine, from whatever stack: beyond it native frames are of whoever resumed
+	 * it. 0: not known, or there is none. Frames that a coroutine had when it last yielded have no loop any more.
+	 */
+	uint64_t resume;
 };
 
 /* The words of one walked frame, as the plan keeps them. Borrowed. */
@@ -220,7 +225,7 @@ struct runtime_ops {
 };
 
 extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl, runtime_hotspot, runtime_go,
-	runtime_v8, runtime_beam, runtime_dotnet, runtime_luajit;
+	runtime_v8, runtime_beam, runtime_dotnet, runtime_luajit, runtime_puclua;
 extern const struct runtime_ops *const runtime_list[]; /* NULL-terminated */
 #define RUNTIMES_MAX 16
 
@@ -247,5 +252,7 @@ int runtime_address(const struct runtime_file *file, const char *name, uint64_t 
  * its code is read once.
  */
 void runtime_add_loop(const struct runtime_file *file, const char *name, struct runtime_attached *ret);
+/* Likewise, by where it lies in the file. */
+void runtime_add_loop_at(const struct runtime_file *file, uint64_t vaddr, uint64_t size, struct runtime_attached *ret);
 
 #endif

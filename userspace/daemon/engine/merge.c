@@ -10,6 +10,10 @@ struct half {
 	uint32_t next;	  /* frame */
 	uint32_t entries_only; /* innermost entries of the loop that have no segment yet */
 	uint32_t extra;	  /* innermost segments whose loop was not entered yet */
+	bool by_stack;	  /* coroutines are laid one by one */
+	uint32_t resumes_only; /* the innermost coroutine has no frames yet, or any more */
+	uint32_t stack_end;    /* behind the frames of the coroutine at hand */
+	uint32_t entries_left; /* of one with more segments than entries, up to the one that takes the rest; 0: it has not */
 	bool misfit;
 	bool is_short; /* its last segment is behind */
 };
@@ -39,40 +43,122 @@ static bool merge_is_entry(const struct merge_in *in, uint32_t i)
 	return n->runtime && !n->wraps && !(i && merge_is_same_entry(n, &in->native[i - 1]));
 }
 
-static uint32_t merge_count_entries(const struct merge_in *in, uint32_t runtime)
+/* From a native frame up to another, or to the end. */
+static uint32_t merge_count_entries(const struct merge_in *in, uint32_t runtime, uint32_t from, uint32_t end)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < in->nr_native; i++)
+	for (uint32_t i = from; i < end; i++)
 		n += in->native[i].runtime == runtime + 1 && merge_is_entry(in, i);
 	return n;
 }
 
-/* Hidden frames behind the last entry are what the runtime keeps for a thread: no segment. */
-static uint32_t merge_count_segments(const struct merge_runtime *r)
+/* The native frame that resumed the coroutine in which this one is. */
+static uint32_t merge_find_resumer(const struct merge_in *in, uint32_t runtime, uint32_t i)
+{
+	while (i < in->nr_native && in->native[i].resumes != runtime + 1)
+		i++;
+	return i;
+}
+
+static uint32_t merge_count_resumers(const struct merge_in *in, uint32_t runtime)
 {
 	uint32_t n = 0;
-	bool shown = false;
 
-	for (uint32_t i = 0; i < r->nr; i++) {
+	for (uint32_t i = 0; i < in->nr_native; i++)
+		n += in->native[i].resumes == runtime + 1;
+	return n;
+}
+
+/* Behind the outermost frame of the coroutine in which this one is. */
+static uint32_t merge_find_stack_end(const struct merge_runtime *r, uint32_t i)
+{
+	while (i < r->nr && !(r->flags[i] & RUNTIME_STACK))
+		i++;
+	return i < r->nr ? i + 1 : i;
+}
+
+static uint32_t merge_count_stacks(const struct merge_runtime *r)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->nr; i++)
+		n += !!(r->flags[i] & RUNTIME_STACK);
+	return n;
+}
+
+/*
+ * What is left after the last entry is one too, if the list ends there. Hidden frames there are none: a stack begins with
+ * such, and runtimes keep such for a thread.
+ */
+static uint32_t merge_count_segments(const struct merge_runtime *r, uint32_t from, uint32_t end)
+{
+	bool shown = false;
+	uint32_t n = 0;
+
+	for (uint32_t i = from; i < end; i++) {
 		shown |= !(r->flags[i] & RUNTIME_HIDDEN);
 		n += !!(r->flags[i] & RUNTIME_ENTRY);
 		shown &= !(r->flags[i] & RUNTIME_ENTRY);
 	}
-	return n + shown;
+	return n + (shown && end == r->nr);
 }
 
 /* Two whole halves are laid against each other from the outermost on, others from the innermost. */
-static void merge_align(struct merging *m, uint32_t runtime)
+static void merge_align_rest(struct merging *m, uint32_t runtime, uint32_t from)
 {
 	struct half *h = &m->half[runtime];
-	uint32_t entries = merge_count_entries(m->in, runtime), segments = merge_count_segments(h->of);
+	uint32_t entries = merge_count_entries(m->in, runtime, from, m->in->nr_native);
+	uint32_t segments = merge_count_segments(h->of, h->next, h->of->nr);
 
 	if (!m->in->native_whole || !h->of->whole)
 		return;
 	h->entries_only = entries > segments ? entries - segments : 0;
 	h->extra = segments > entries ? segments - entries : 0;
-	h->misfit = h->entries_only > 1 || h->extra > 1;
+	/* A host may call a main thread in a way that no walk sees: then all of its loops stay. */
+	h->misfit = (h->entries_only > 1 && (segments || !from)) || h->extra > 1;
+}
+
+/* The coroutine whose native frames begin at this one. */
+static void merge_align_stack(struct merging *m, uint32_t runtime, uint32_t from)
+{
+	struct half *h = &m->half[runtime];
+	uint32_t resumer = merge_find_resumer(m->in, runtime, from), entries, segments;
+
+	if (resumer == m->in->nr_native) {
+		merge_align_rest(m, runtime, from);
+		return;
+	}
+	h->stack_end = merge_find_stack_end(h->of, h->next);
+	entries = merge_count_entries(m->in, runtime, from, resumer);
+	segments = merge_count_segments(h->of, h->next, h->stack_end);
+	h->entries_only = entries > segments ? entries - segments : 0;
+	h->entries_left = segments > entries ? entries : 0;
+}
+
+/* Whether the innermost coroutine was resumed just now, and has no frames: it has no loop, but the main thread has. */
+static bool merge_is_resuming(const struct merge_in *in, uint32_t runtime)
+{
+	uint32_t first = merge_find_resumer(in, runtime, 0), last = first;
+
+	for (uint32_t i = first; i < in->nr_native; i = merge_find_resumer(in, runtime, i + 1))
+		last = i;
+	return !merge_count_entries(in, runtime, 0, first) && merge_count_entries(in, runtime, last, in->nr_native);
+}
+
+/* Coroutines count if there are as many in both halves. A host resumes them from no main thread. */
+static void merge_align(struct merging *m, uint32_t runtime)
+{
+	struct half *h = &m->half[runtime];
+	uint32_t resumers = merge_count_resumers(m->in, runtime), stacks = merge_count_stacks(h->of);
+	bool whole = m->in->native_whole && h->of->whole;
+
+	h->by_stack = resumers && (whole ? stacks == resumers + 1 || stacks == resumers : stacks > 0);
+	h->resumes_only = whole && h->by_stack && stacks == resumers && merge_is_resuming(m->in, runtime);
+	if (!h->by_stack)
+		merge_align_rest(m, runtime, 0);
+	else if (!h->resumes_only)
+		merge_align_stack(m, runtime, 0);
 }
 
 static void merge_add_segment(struct merging *m, uint32_t runtime)
@@ -93,12 +179,36 @@ static void merge_add_segment(struct merging *m, uint32_t runtime)
 	h->is_short = true;
 }
 
+/* All that is left of a coroutine. */
+static void merge_add_stack(struct merging *m, uint32_t runtime)
+{
+	struct half *h = &m->half[runtime];
+
+	for (; h->next < h->stack_end; h->next++)
+		if (!(h->of->flags[h->next] & RUNTIME_HIDDEN))
+			merge_add(m, MERGE_RUNTIME + runtime, h->next);
+}
+
+static void merge_add_resumer(struct merging *m, uint32_t i)
+{
+	uint32_t runtime = m->in->native[i].resumes - 1u;
+	struct half *h = &m->half[runtime];
+
+	if (h->by_stack && h->resumes_only)
+		h->resumes_only--;
+	else if (h->by_stack)
+		merge_add_stack(m, runtime);
+	if (h->by_stack)
+		merge_align_stack(m, runtime, i + 1);
+	merge_add(m, MERGE_NATIVE, i);
+}
+
 static void merge_add_entry(struct merging *m, uint32_t i)
 {
 	uint32_t runtime = m->in->native[i].runtime - 1u;
 	struct half *h = &m->half[runtime];
 
-	if (h->entries_only || h->next == h->of->nr) {
+	if (h->entries_only || h->resumes_only || h->next == h->of->nr) {
 		h->entries_only -= !!h->entries_only;
 		merge_add(m, MERGE_NATIVE, i);
 		return;
@@ -106,6 +216,8 @@ static void merge_add_entry(struct merging *m, uint32_t i)
 	for (; h->extra; h->extra--)
 		merge_add_segment(m, runtime);
 	merge_add_segment(m, runtime);
+	if (h->entries_left && !--h->entries_left)
+		merge_add_stack(m, runtime);
 	if (m->in->keep_loops)
 		merge_add(m, MERGE_NATIVE, i);
 }
@@ -156,7 +268,9 @@ uint32_t merge(const struct merge_in *in, struct merge_frame *to, bool *ret_misf
 		merge_align(&m, r);
 	}
 	for (uint32_t i = 0; i < in->nr_native; i++) {
-		if (!in->native[i].runtime)
+		if (in->native[i].resumes)
+			merge_add_resumer(&m, i);
+		else if (!in->native[i].runtime)
 			merge_add(&m, MERGE_NATIVE, i);
 		else if (merge_is_entry(in, i))
 			merge_add_entry(&m, i);

@@ -8,6 +8,10 @@
  * for the n-th segment, and native frames between two entries are what a function
  * of the one called, and what called the other.
  *
+ * Coroutines are laid one by one where both halves tell of them: by the function
+ * that resumes them, and by RUNTIME_STACK. Frames that one had when it last
+ * yielded have no loop any more: they are with the outermost loop that it has now.
+ *
  * Called by the pipeline for each sample with interpreted frames; pure.
  * Where the two halves do not fit, both are kept, and a marker says so. One entry
  * or one segment too many fits: the innermost may be on its way in or out.
@@ -26,6 +30,7 @@ struct merge_native {
 	uint8_t runtime; /* index of a merge_runtime + 1; 0: no loop */
 	uint8_t function;
 	bool wraps; /* it calls the loop that is the next inner frame, and is no loop itself */
+	uint8_t resumes; /* in no loop: it has resumed a coroutine of this merge_runtime, as its index + 1; 0: of none */
 };
 
 struct merge_runtime {

@@ -37,6 +37,8 @@ static void loops_seek(struct attachment *a, const struct space *space)
 	for (uint32_t i = 0; i < a->found.nr_loops; i++)
 		if (loops_extent(space, a->found.loop[i], &a->loops[a->nr_loops]))
 			a->nr_loops++;
+	if (a->found.resume)
+		loops_extent(space, a->found.resume, &a->resume);
 }
 
 static bool loops_contain(const struct attachment *a, uint64_t pc, uint8_t *ret_function)
@@ -59,11 +61,18 @@ static struct merge_native loops_of_frame(const struct runtimes *r, const struct
 	n.wraps = n.runtime;
 	if (n.wraps)
 		return n;
-	for (uint32_t i = 0; i < p->nr; i++)
-		if (p->slot[i].found && loops_contain(p->slot[i].found, pc, &n.function)) {
+	for (uint32_t i = 0; i < p->nr; i++) {
+		const struct attachment *a = p->slot[i].found;
+
+		if (a && pc >= a->resume.start && pc < a->resume.end) {
+			n.resumes = (uint8_t)(i + 1);
+			break;
+		}
+		if (a && loops_contain(a, pc, &n.function)) {
 			n.runtime = (uint8_t)(i + 1);
 			break;
 		}
+	}
 	return n;
 }
 

@@ -30,6 +30,7 @@ struct attachment {
 	struct runtime_attached found;
 	struct loop_range loops[RUNTIME_LOOPS];
 	uint32_t nr_loops;
+	struct loop_range resume; /* 0 to 0: none */
 	bool loops_sought;
 };
 

@@ -31,6 +31,7 @@ const KINDS = {
 	perl: [170, 40, 62],
 	beam: [312, 40, 78],
 	luajit: [230, 60, 82],
+	lua: [222, 70, 76],
 };
 
 /** @param {number} h @param {number} s @param {number} l @returns {string} */

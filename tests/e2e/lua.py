@@ -50,9 +50,9 @@ def mark_lines():
         return {m[1]: n for n, text in enumerate(f, 1) for m in [re.search(r"-- (\w+)$", text)] if m}
 
 
-def run(argv, source, leaves):
+def run(argv, source, leaves, seconds):
     """Its process, and how many microseconds each leaf took."""
-    p = lib.start(argv + [source, str(SECONDS)], stdout=subprocess.PIPE, text=True)
+    p = lib.start(argv + [source, str(seconds)], stdout=subprocess.PIPE, text=True)
     text, _ = p.communicate(timeout=SECONDS * 60) # it counts its CPU time
     took = {k: int(v) for k, v in re.findall(r"(?m)^(\w+) (\d+)$", text)}
     ran = p.returncode == 0 and set(took) >= leaves
@@ -165,8 +165,8 @@ def main():
         lib.skip("stacks of Lua by perf", "perf does not walk interpreters")
         return
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
-    ran = [(argv, *run(argv, SOURCE, set(CHAINS))) for argv in found]
-    ways = [(argv, *run(argv, os.path.join(PROGRAMS, "calls.lua"), set(WAYS) - {"across"})) for argv in found
+    ran = [(argv, *run(argv, SOURCE, set(CHAINS), SECONDS)) for argv in found]
+    ways = [(argv, *run(argv, os.path.join(PROGRAMS, "calls.lua"), set(WAYS) - {"across"}, SECONDS / 2)) for argv in found
             if "luajit" not in argv[0]]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)

@@ -171,6 +171,7 @@ static inline void beam_put_process(struct runtime_attached *a)
 static inline void beam_world_context(const struct runtime_attached *a, struct runtime_context *ret)
 {
 	static struct otp_walker w;
+	const uint64_t *root = (const void *)&w.out[OTP_WALK_HEAD];
 	struct otp_walked head;
 
 	memset(&w, 0, sizeof(w));
@@ -178,9 +179,8 @@ static inline void beam_world_context(const struct runtime_attached *a, struct r
 	otp_walk_run(&w, BW_THREAD, 1, 1);
 	memcpy(&head, w.out, sizeof(head));
 	*ret = (struct runtime_context){0};
-	beam_context(a, &(struct runtime_copied){.root = w.out + OTP_WALK_HEAD, .nr_root = head.root_words,
-						 .frames = w.out + OTP_WALK_HEAD + head.root_words, .nr_frames = head.frames,
-						 .frame_words = head.frame_words}, ret);
+	beam_context(a, &(struct runtime_copied){.root = root, .nr_root = head.root_words, .frames = root + head.root_words,
+						 .nr_frames = head.frames, .frame_words = head.frame_words}, ret);
 }
 
 /* As attach finds it; the rest is for beam_world_find to find. */

@@ -176,6 +176,7 @@ START_TEST(a_position_is_of_all_up_to_its_call)
 	/* mov rax, n; mov rax, n; call rax */
 	static const uint8_t code[] = {0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 0xff, 0xd0};
 
+	put32(VW_CODE(&v8_rows[VW_ROW]) - 1 + v8_rows[VW_ROW].code_flags, v8_rows[VW_ROW].kind_maglev);
 	v8_put_smi(VW_DEOPT(v8_rows[VW_ROW].deopt_inlining + 9), VW_EXITS + 4);
 	put(VW_CODE_START + VW_CALL - 5, code, sizeof(code));
 	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);

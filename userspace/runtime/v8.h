@@ -225,7 +225,7 @@ uint32_t v8_line_at(const struct v8_lines *l, uint32_t at); /* 0: before all */
 bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t *ret_start, uint64_t *ret_end);
 int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
 /* v8_optimized.c: what runs where in a Code that was optimized. */
-int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct runtime_code_made *ret);
+int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, bool maglev, struct runtime_code_made *ret);
 
 /* v8_wasm.c: code of WebAssembly. */
 struct v8_wasm_module {

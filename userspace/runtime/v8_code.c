@@ -172,7 +172,7 @@ static int v8_describe(const struct v8 *v, struct memory *m, const struct v8_fou
 	c->kind = kind == row->kind_baseline ? V8_BASELINE : V8_BUILTIN;
 	if (kind == row->kind_maglev || kind == row->kind_optimized) {
 		c->kind = V8_OPTIMIZED;
-		err = v8_optimized(v, m, f->code, ret);
+		err = v8_optimized(v, m, f->code, kind == row->kind_maglev, ret);
 	} else if (!memcmp(ret->known, c->identity, sizeof(c->identity))) {
 		err = -EALREADY;
 	}

@@ -36,6 +36,7 @@ struct v8_opt {
 	struct v8_anchors anchors;
 	struct v8_anchor exits[V8_DEOPT_MAX];
 	struct v8_opt_places places[RUNTIME_CODE_FUNCTIONS];
+	bool maglev;
 	uint32_t code_len;
 	uint8_t code[CODE_MAX];
 };
@@ -241,7 +242,7 @@ static uint32_t v8_opt_call_end(const struct v8_opt *o, uint32_t at)
 {
 	struct x86_insn insn;
 
-	for (uint32_t end = at; end < at + CALL_MAX && end < o->code_len; end += insn.len) {
+	for (uint32_t end = at; o->maglev && end < at + CALL_MAX && end < o->code_len; end += insn.len) {
 		if (x86_decode(o->code + end, o->code_len - end, &insn) || insn.kind == INSN_JUMP || insn.kind == INSN_RET ||
 		    insn.kind == INSN_END)
 			break;
@@ -341,7 +342,7 @@ static void v8_opt_rows(struct v8_opt *o)
 	}
 }
 
-int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct runtime_code_made *ret)
+int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, bool maglev, struct runtime_code_made *ret)
 {
 	static struct v8_opt o;
 	const struct v8_row *row = v8_row(v);
@@ -354,6 +355,7 @@ int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct run
 	o.v = v;
 	o.memory = m;
 	o.made = ret;
+	o.maglev = maglev;
 	o.nr = 0;
 	err = v8_field(m, code, row->code_interpreted, &o.data);
 	if (!err)

@@ -160,9 +160,9 @@ SPARSE_EACH = 50
 
 
 def interpreted_memory():
-    """200 processes of four interpreters, all walked and decoded."""
+    """200 processes of four interpreters, all walked and decoded, and nothing else."""
     argv = [["/usr/bin/" + name] + code for name, code in SPARSE.items() if os.path.exists("/usr/bin/" + name)]
-    d = lib.Otprofd(hz=97, interval="5s")
+    d = lib.Otprofd(hz=97, interval="5s", targets={"include": ["exe:" + os.path.realpath(a[0]) for a in argv]})
     sparse = [lib.start(a, stdout=subprocess.DEVNULL) for a in argv for _ in range(SPARSE_EACH)]
     most, end = 0, time.monotonic() + 6 * SECONDS
     while time.monotonic() < end:

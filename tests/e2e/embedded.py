@@ -14,8 +14,8 @@ import known_program
 import lib
 
 HZ = lib.rate(199)
-SECONDS = 6
 ALL = os.environ.get("EMBEDDED") == "all"
+SECONDS = 6 if ALL else 4
 EMBED = os.path.join(lib.BUILD, "programs", "embed")
 CHROOTS = os.environ.get("CHROOTS", "/var/lib/otprof-tests/chroots")
 # What leads to the program, where it is no script of its own. Lines are those of the file that leads to it.

@@ -52,7 +52,7 @@ static uint32_t walk(uint32_t position)
 	otp_walk_run(&walker, 0, 1, 0);
 	memcpy(&head, walker.out, sizeof(head));
 	for (uint32_t i = 0; i < head.frames && i < ARRAY_SIZE(frame); i++) {
-		words.root = walker.out + OTP_WALK_HEAD;
+		words.root = (const uint64_t *)(const void *)(walker.out + OTP_WALK_HEAD);
 		words.nr_root = head.root_words;
 		words.count = head.frame_words - 1u;
 		words.word = words.root + head.root_words + (size_t)i * head.frame_words + 1;

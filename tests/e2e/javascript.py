@@ -132,8 +132,7 @@ def judge_leaves(label, samples):
         label, sum(s.count for s in samples), found[True], found[False]))
     lib.ok(sum(wrong.values()) <= 0.001 * told, "%s: %d samples have a neighbour's name: %s" % (
         label, sum(wrong.values()), dict(wrong)))
-    # Instructions that may be of either of two functions inlined beside each other are their caller's.
-    lib.ok(found[True] >= 0.7 * told and found[True] > 10, "%s: most have the function's own" % label)
+    lib.ok(found[True] >= 0.9 * told and found[True] > 10, "%s: most have the function's own" % label)
 
 
 def run(node, options, program, *arguments):

@@ -217,7 +217,9 @@ static void v8_opt_calls(struct v8_opt *o)
 	}
 }
 
-/* The call behind a place, whose functions are those of the place. */
+/*
+ * The call behind a place, if it is of the place's function: there may be none, and the next call is another function's.
+ */
 static void v8_opt_place_call(struct v8_opt *o, uint32_t calls, struct v8_anchor *a)
 {
 	uint32_t nearest = a->at + CALL_MAX;
@@ -225,7 +227,8 @@ static void v8_opt_place_call(struct v8_opt *o, uint32_t calls, struct v8_anchor
 	for (uint32_t i = 0; i < calls; i++) {
 		const struct v8_anchor *call = &o->anchors.row[i];
 
-		if (call->at < a->at || call->at >= nearest)
+		if (call->at < a->at || call->at >= nearest ||
+		    o->anchors.path[call->path].function != o->made->nodes[a->node].function)
 			continue;
 		nearest = call->at;
 		a->path = call->path;
@@ -298,6 +301,8 @@ static void v8_opt_keep_common(const struct v8_opt *o, uint32_t node, struct v8_
 	uint16_t functions[RUNTIME_CODE_DEPTH], paths[RUNTIME_CODE_DEPTH];
 	uint32_t nr = 0, depth = 0, common = 0;
 
+	if (node == RUNTIME_NO_NODE)
+		return;
 	for (uint16_t p = b->path; p != V8_NO_PATH && depth < RUNTIME_CODE_DEPTH; p = o->anchors.path[p].outer)
 		paths[depth++] = p;
 	for (; node != RUNTIME_NO_NODE && nr < RUNTIME_CODE_DEPTH; nr++) {

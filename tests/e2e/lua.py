@@ -44,12 +44,6 @@ WAYS = {
 START = 0.5 # seconds in which the process is too young for a decoder, or has no walk yet
 
 
-def mark_lines():
-    """The line of each mark in the source."""
-    with open(SOURCE) as f:
-        return {m[1]: n for n, text in enumerate(f, 1) for m in [re.search(r"-- (\w+)$", text)] if m}
-
-
 def run(argv, source, leaves, seconds):
     """Its process, and how many microseconds each leaf took."""
     p = lib.start(argv + [source, str(seconds)], stdout=subprocess.PIPE, text=True)
@@ -93,7 +87,8 @@ def judge_leaf(label, root, leaf, samples, lines):
 
 
 def judge(label, root, samples, took):
-    lines, leaves, strange = mark_lines(), collections.defaultdict(list), collections.Counter()
+    lines = known_program.mark_lines(SOURCE, "--")
+    leaves, strange = collections.defaultdict(list), collections.Counter()
     all_ = sum(s.count for s in samples)
     for s in samples:
         names = [f[0] for f in lua(s)]
@@ -112,10 +107,8 @@ def judge(label, root, samples, took):
         judge_leaf(label, root, leaf, leaves[leaf], lines)
     at_start = START * HZ + 0.01 * all_
     lib.ok(max(strange.values()) <= at_start, "%s: but for its start, stacks are whole and named: %s" % (label, dict(strange)))
-    total, time = sum(counts.values()), sum(took.values())
-    off = max(abs(counts.get(k, 0) / max(total, 1) - took[k] / time) for k in CHAINS)
-    lib.ok(off < 0.05 + 1.5 / max(total, 1) ** 0.5,
-           "%s: leaves have the shares of their time (%.1f points off) %s" % (label, 100 * off, counts))
+    known_program.check_shares(label, counts, took)
+    time = sum(took.values())
     due = time / 1e6 * HZ
     lib.ok(abs(all_ - due) <= 0.2 * due + 4 * due ** 0.5, "%s: %d samples of %.1f s, expected %d" % (label, all_, time / 1e6, due))
 

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "tests/lib/code_world.h"
 #include "tests/lib/luajit_world.h"
+#include "tests/lib/walked.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,12 +36,7 @@ static void walk(const struct runtime_attached *a, const uint8_t *data)
 	for (uint32_t i = 0; i < head.frames; i++) {
 		struct runtime_frame f = {0};
 
-		words.root = w.out + OTP_WALK_HEAD;
-		words.nr_root = head.root_words;
-		words.count = head.frame_words - 1u;
-		words.word = words.root + head.root_words + (size_t)i * head.frame_words + 1;
-		words.index = i;
-		words.nr_outer = head.frames - i - 1u;
+		walked_words(&w, &head, i, &words);
 		if (luajit_frame(a, &words, &f) == 0 && f.key)
 			world_decode(&runtime_luajit, a, &f);
 	}

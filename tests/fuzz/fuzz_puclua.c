@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "tests/lib/code_world.h"
 #include "tests/lib/puclua_world.h"
+#include "tests/lib/walked.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,12 +39,7 @@ static void walk(const struct runtime_attached *a, const uint8_t *data)
 	for (uint32_t i = 0; i < head.frames; i++) {
 		struct runtime_frame f = {0};
 
-		words.root = (const uint64_t *)w.out + OTP_WALK_HEAD;
-		words.nr_root = head.root_words;
-		words.count = head.frame_words - 1u;
-		words.word = words.root + head.root_words + (size_t)i * head.frame_words + 1;
-		words.index = i;
-		words.nr_outer = head.frames - i - 1u;
+		walked_words(&w, &head, i, &words);
 		if (puclua_frame(a, &words, &f) == 0 && f.key)
 			world_decode(&runtime_puclua, a, &f);
 	}

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "tests/lib/code_world.h"
 #include "tests/lib/luajit_world.h"
+#include "tests/lib/walked.h"
 
 Suite *runtime_luajit_suite(void);
 
@@ -52,12 +53,7 @@ static uint32_t walk(uint32_t position)
 	otp_walk_run(&walker, 0, 1, 0);
 	memcpy(&head, walker.out, sizeof(head));
 	for (uint32_t i = 0; i < head.frames && i < ARRAY_SIZE(frame); i++) {
-		words.root = (const uint64_t *)(const void *)(walker.out + OTP_WALK_HEAD);
-		words.nr_root = head.root_words;
-		words.count = head.frame_words - 1u;
-		words.word = words.root + head.root_words + (size_t)i * head.frame_words + 1;
-		words.index = i;
-		words.nr_outer = head.frames - i - 1u;
+		walked_words(&walker, &head, i, &words);
 		frame[i] = (struct runtime_frame){0};
 		ck_assert_int_eq(luajit_frame(&attached, &words, &frame[i]), 0);
 	}

@@ -56,20 +56,19 @@ enum {
 
 struct beam_atom_head { uint64_t len, text; }; /* the length in the lowest 16 bits */
 
-static bool beam_atom_is(const struct beam *b, struct memory *m, uint64_t atom, const char *text)
+static bool beam_atom_is(const struct beam *b, struct memory *m, const struct beam_atom_head *head, const char *text)
 {
-	struct beam_atom_head head;
 	char have[sizeof(KEY)];
 	size_t len = strlen(text);
 
-	return memory_read(m, atom + BEAM_ATOM_LENGTH, &head, sizeof(head)) == 0 && (uint16_t)head.len == len &&
-	       memory_read(m, head.text + b->text, have, len) == 0 && !memcmp(have, text, len);
+	return (uint16_t)head->len == len && memory_read(m, head->text + b->text, have, len) == 0 && !memcmp(have, text, len);
 }
 
 /* The atoms that are needed, among the first ones. */
 static void beam_find_atoms(struct beam *b, struct memory *m)
 {
 	uint64_t segments, segment, atom[SEGMENT_ATOMS];
+	struct beam_atom_head head;
 
 	if (memory_u64(m, b->atoms, &segments))
 		return;
@@ -79,9 +78,11 @@ static void beam_find_atoms(struct beam *b, struct memory *m)
 			return;
 		if (!atom[i % SEGMENT_ATOMS])
 			return;
-		if (beam_atom_is(b, m, atom[i % SEGMENT_ATOMS], KEY))
+		if (memory_read(m, atom[i % SEGMENT_ATOMS] + BEAM_ATOM_LENGTH, &head, sizeof(head)))
+			continue;
+		if (beam_atom_is(b, m, &head, KEY))
 			b->initial_call = beam_atom_term(i);
-		else if (beam_atom_is(b, m, atom[i % SEGMENT_ATOMS], SPAWNER))
+		else if (beam_atom_is(b, m, &head, SPAWNER))
 			b->spawner = beam_atom_term(i);
 	}
 }

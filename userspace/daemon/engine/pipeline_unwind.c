@@ -157,7 +157,7 @@ static int pipeline_unwind_once(struct pipeline *p, struct attempt *a)
 	return 0;
 }
 
-/* A file that the stack ends for want of, or the right one, may be had by now. GIVE_UP: the stack is what it is. */
+/* A stack that ended because a file was missing, or was the wrong one: that may have changed. GIVE_UP: it has not. */
 static enum progress pipeline_want_more(struct pipeline *p, struct attempt *a)
 {
 	const struct unwind_stack *s = &p->stack;

@@ -56,7 +56,7 @@ END_TEST
 START_TEST(targets_are_bounded_in_number_and_length)
 {
 	struct selection s = {0};
-	char longest[SELECTION_LINE_MAX];
+	char longest[SELECTION_WORDS_MAX];
 
 	for (int i = 0; i < SELECTION_TARGETS_MAX; i++)
 		ck_assert_int_eq(selection_add(&s, "exe:a", 5, why), 0);
@@ -68,6 +68,22 @@ START_TEST(targets_are_bounded_in_number_and_length)
 	ck_assert_uint_eq(s.nr_targets, 0);
 	ck_assert_int_eq(selection_add(&s, longest, sizeof(longest) - 2, why), 0);
 	ck_assert_int_eq(selection_add(&s, "exe:a", 5, why), -ENOSPC);
+}
+END_TEST
+
+/* Its line is what the hub sends to a daemon: it is read by what reads the first one. */
+START_TEST(the_line_of_what_was_read_can_be_read)
+{
+	struct selection s = {.hz = SELECTION_HZ_MAX, .stack_bytes = 1u << 30, .seconds = SELECTION_SECONDS_MAX};
+	_cleanup_(buf_done) struct buf line = {0};
+	char longest[SELECTION_WORDS_MAX - 2];
+
+	memset(longest, 'a', sizeof(longest));
+	memcpy(longest, "exe:", 4);
+	ck_assert_int_eq(selection_add(&s, longest, sizeof(longest), why), 0);
+	selection_print(&s, &line);
+	ck_assert_int_eq(selection_parse((const char *)line.data, line.len, &s, why), 0);
+	ck_assert_uint_eq(strlen(s.targets), sizeof(longest));
 }
 END_TEST
 
@@ -169,6 +185,7 @@ Suite *selection_suite(void)
 	tcase_add_loop_test(t, line_is_read_and_printed, 0, ARRAY_SIZE(good));
 	tcase_add_loop_test(t, line_that_is_no_selection_is_refused_in_words, 0, ARRAY_SIZE(bad));
 	tcase_add_test(t, targets_are_bounded_in_number_and_length);
+	tcase_add_test(t, the_line_of_what_was_read_can_be_read);
 	suite_add_tcase(s, t);
 	tcase_add_checked_fixture(c, NULL, teardown);
 	tcase_add_test(c, selection_adds_a_second_list_of_targets);

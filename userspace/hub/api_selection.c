@@ -67,7 +67,7 @@ static void selection_number(struct jsonw *j, const char *name, uint64_t n)
 
 static void selection_targets(struct jsonw *j, const char *words)
 {
-	char word[SELECTION_LINE_MAX];
+	char word[SELECTION_WORDS_MAX];
 	size_t n;
 
 	jsonw_open_list(j, "targets");

@@ -20,6 +20,7 @@
 
 #define SELECTION_TARGETS_MAX 16
 #define SELECTION_LINE_MAX    2048
+#define SELECTION_WORDS_MAX   (SELECTION_LINE_MAX - 64) /* of the line, what targets take: the numbers before them fit */
 #define SELECTION_WHY	      256
 #define SELECTION_SECONDS     3600  /* where none are given */
 #define SELECTION_SECONDS_MAX 86400 /* nobody forgets it for longer than a day */
@@ -27,7 +28,7 @@
 #define SELECTION_BY	      64
 
 struct selection {
-	char targets[SELECTION_LINE_MAX]; /* as in [targets], a space between two; "": all that the configuration selects */
+	char targets[SELECTION_WORDS_MAX]; /* as in [targets], a space between two; "": all that the configuration selects */
 	uint32_t nr_targets;
 	uint32_t hz, stack_bytes; /* 0: the configuration's */
 	uint32_t seconds;

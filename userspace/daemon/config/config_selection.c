@@ -35,7 +35,7 @@ static int config_select_target(struct config *c, const char *word, char why[SEL
 
 static int config_select_targets(struct config *c, const struct selection *s, char why[SELECTION_WHY])
 {
-	char words[SELECTION_LINE_MAX], *at = words, *word;
+	char words[SELECTION_WORDS_MAX], *at = words, *word;
 	int err = 0;
 
 	memcpy(words, s->targets, sizeof(words));

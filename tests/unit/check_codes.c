@@ -14,6 +14,7 @@ Suite *codes_suite(void);
 static struct codes codes;
 static struct runtime_code_made made;
 static uint64_t epoch; /* of samples, and of what is read */
+static bool waited;    /* what asks has */
 
 static const struct runtime_code_made *region(uint64_t start, uint64_t end, uint64_t identity)
 {
@@ -25,7 +26,7 @@ static struct runtime_frame ask(uint64_t pc, uint64_t time_ns)
 {
 	struct runtime_frame q;
 
-	ck_assert(codes_want(&codes, pc, (struct codes_when){time_ns, epoch}, &q));
+	ck_assert(codes_want(&codes, pc, (struct codes_when){.time_ns = time_ns, .epoch = epoch, .waited = waited}, time_ns, &q));
 	ck_assert(q.flags & RUNTIME_CODE);
 	ck_assert_uint_eq(q.key, pc);
 	return q;
@@ -33,13 +34,14 @@ static struct runtime_frame ask(uint64_t pc, uint64_t time_ns)
 
 static bool holds(uint64_t pc, uint64_t time_ns)
 {
-	return codes_hold(&codes, codes_find(&codes, pc), (struct codes_when){time_ns, epoch});
+	return codes_hold(&codes, codes_find(&codes, pc), (struct codes_when){.time_ns = time_ns, .epoch = epoch, .waited = waited});
 }
 
 static void teardown(void)
 {
 	codes_done(&codes);
-	codes.replaced_ns = 0;
+	codes.replaced_ns = codes.gone_ns = 0;
+	codes.ended = waited = false;
 	epoch = 0;
 	ck_assert_uint_eq(codes_bytes(), 0);
 }
@@ -49,11 +51,11 @@ START_TEST(a_region_answers_for_all_of_its_addresses)
 	struct runtime_frame q;
 
 	ask(0x1010, S);
-	ck_assert(!codes_want(&codes, 0x1010, (struct codes_when){S, 0}, &q));
+	ck_assert(!codes_want(&codes, 0x1010, (struct codes_when){.time_ns = S}, S, &q));
 	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
 	ck_assert(holds(0x1000, S) && holds(0x10ff, S));
 	ck_assert(!holds(0xfff, S) && !holds(0x1100, S));
-	ck_assert(!codes_want(&codes, 0x1080, (struct codes_when){S, 0}, &q));
+	ck_assert(!codes_want(&codes, 0x1080, (struct codes_when){.time_ns = S}, S, &q));
 	ck_assert_uint_eq(codes.count, 1);
 }
 END_TEST
@@ -62,11 +64,57 @@ START_TEST(a_region_is_read_again_when_its_trust_is_over)
 {
 	ask(0x1010, S);
 	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
-	ck_assert(holds(0x1010, S + CODES_TRUST_NS - 1));
-	ck_assert(!holds(0x1010, S + CODES_TRUST_NS));
-	ck_assert_uint_eq(ask(0x1080, S + CODES_TRUST_NS).cookie[0], 1);
-	codes_settle(&codes, 0x1080, 0, region(0x1000, 0x1100, 1), 3 * S);
-	ck_assert(holds(0x1010, S) && holds(0x1010, 2 * S) && holds(0x1010, 3 * S));
+	ck_assert(holds(0x1010, S));
+	ck_assert_uint_eq(ask(0x1080, S + 8).cookie[0], 1);
+	codes_settle(&codes, 0x1080, 0, region(0x1000, 0x1100, 1), S + 9);
+	ck_assert(holds(0x1010, S) && holds(0x1010, S + 8));
+	ck_assert(holds(0x1010, S + 9));
+	ck_assert(!holds(0x1010, S + 10));
+	ask(0x1010, 100 * S);
+	codes_settle(&codes, 0x1010, -EALREADY, NULL, 100 * S);
+	ck_assert(holds(0x1010, 50 * S) && holds(0x1010, 101 * S));
+	ck_assert(!holds(0x1010, 101 * S + 1));
+}
+END_TEST
+
+/* What ran behind the question may be what ran behind the reading. */
+START_TEST(a_region_was_read_no_later_than_it_was_asked_for)
+{
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), 2 * S);
+	ck_assert(holds(0x1010, S));
+	ck_assert(!holds(0x1010, S + 1));
+}
+END_TEST
+
+START_TEST(a_sample_that_has_waited_trusts_what_is_known)
+{
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	ask(0x1010, S + 5);
+	ck_assert(!holds(0x1010, S + 5));
+	waited = true;
+	ck_assert(holds(0x1010, S + 5) && !holds(0x1010, S + CODES_TRUST_NS + 1));
+	codes_settle(&codes, 0x1010, -EALREADY, NULL, S + 6);
+	ask(0x1010, 9 * S);
+	codes_settle(&codes, 0x1010, -ENOENT, NULL, 9 * S); /* code goes: of none is it sure */
+	ask(0x2010, 9 * S);
+	codes_settle(&codes, 0x2010, 0, region(0x2000, 0x2100, 1), 9 * S);
+	ck_assert(!holds(0x2010, 9 * S + 1));
+}
+END_TEST
+
+START_TEST(code_of_a_process_that_has_ended_is_trusted_once_more)
+{
+	struct runtime_frame q;
+
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	ask(0x1010, S + 5);
+	codes_settle(&codes, 0x1010, -ESRCH, NULL, S + 6);
+	ck_assert(holds(0x1010, S) && holds(0x1010, S + 5) && holds(0x1010, S + CODES_TRUST_NS));
+	ck_assert(!holds(0x1010, S + CODES_TRUST_NS + 1));
+	ck_assert(!codes_want(&codes, 0x2000, (struct codes_when){.time_ns = S}, S, &q));
 }
 END_TEST
 
@@ -77,14 +125,28 @@ START_TEST(code_that_was_replaced_is_of_no_sample_in_between)
 	ask(0x1010, 3 * S);
 	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 2), 4 * S);
 	ck_assert(!holds(0x1010, 3 * S));
-	ck_assert(holds(0x1010, 4 * S));
 	/* Where code is replaced, none is trusted unless it was read since. */
 	ck_assert(codes_are_alert(&codes, 4 * S));
 	ck_assert(!holds(0x1010, 4 * S + 1));
 	ask(0x1010, 4 * S + 1);
 	codes_settle(&codes, 0x1010, -EALREADY, NULL, 5 * S);
-	ck_assert(holds(0x1010, 4 * S + 1) && holds(0x1010, 5 * S) && !holds(0x1010, 5 * S + 1));
+	ck_assert(holds(0x1010, 4 * S) && holds(0x1010, 4 * S + 1) && !holds(0x1010, 4 * S + 2));
 	ck_assert(!codes_are_alert(&codes, 4 * S + CODES_ALERT_NS));
+}
+END_TEST
+
+START_TEST(where_code_goes_nothing_is_of_samples_before_it_was_found)
+{
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	ask(0x1010, 3 * S);
+	codes_settle(&codes, 0x1010, -ENOENT, NULL, 4 * S);
+	ask(0x2010, 5 * S);
+	codes_settle(&codes, 0x2010, 0, region(0x2000, 0x2100, 3), 6 * S);
+	ck_assert(!holds(0x2010, 5 * S));
+	ask(0x2010, 7 * S);
+	codes_settle(&codes, 0x2010, -EALREADY, NULL, 8 * S);
+	ck_assert(holds(0x2010, 6 * S) && holds(0x2010, 7 * S));
 }
 END_TEST
 
@@ -95,10 +157,10 @@ START_TEST(fleeting_code_holds_between_readings_only)
 	region(0x1000, 0x1100, 1);
 	made.code.flags = RUNTIME_CODE_FLEETING;
 	codes_settle(&codes, 0x1010, 0, &made, 2 * S);
-	ck_assert(holds(0x1010, S) && holds(0x1010, 2 * S) && !holds(0x1010, 2 * S + 1));
-	ask(0x1010, 2 * S + 1);
-	codes_settle(&codes, 0x1010, -EALREADY, NULL, 3 * S);
-	ck_assert(holds(0x1010, 2 * S + 1) && holds(0x1010, 3 * S));
+	ck_assert(holds(0x1010, S) && !holds(0x1010, S + 1));
+	ask(0x1010, 9 * S);
+	codes_settle(&codes, 0x1010, -EALREADY, NULL, 9 * S);
+	ck_assert(holds(0x1010, 9 * S) && !holds(0x1010, 9 * S + 1));
 	ck_assert(!codes_are_alert(&codes, 3 * S));
 }
 END_TEST
@@ -111,6 +173,8 @@ START_TEST(a_region_over_others_replaces_them)
 	}
 	ask(0x10a0, 2 * S);
 	codes_settle(&codes, 0x10a0, 0, region(0x1040, 0x1180, 2), 3 * S);
+	ask(0x10a0, 3 * S);
+	codes_settle(&codes, 0x10a0, -EALREADY, NULL, 3 * S);
 	ck_assert_uint_eq(codes.count, 2);
 	ck_assert(!codes_find(&codes, 0x1000) && !holds(0x10a0, 2 * S) && holds(0x10a0, 3 * S));
 	ck_assert(holds(0x1200, S));
@@ -124,9 +188,11 @@ START_TEST(unknown_code_is_asked_for_again_later)
 	ask(0x1010, S);
 	codes_settle(&codes, 0x1010, -ENOENT, NULL, S);
 	ck_assert(!holds(0x1010, S));
-	ck_assert(!codes_want(&codes, 0x1010, (struct codes_when){S, 0}, &q));
+	ck_assert(!codes_want(&codes, 0x1010, (struct codes_when){.time_ns = S}, S, &q));
 	ck_assert_uint_eq(ask(0x1010, 2 * S).cookie[0], 1);
 	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), 3 * S);
+	ask(0x1010, 4 * S);
+	codes_settle(&codes, 0x1010, -EALREADY, NULL, 4 * S);
 	ck_assert(!holds(0x1010, 2 * S) && holds(0x1010, 3 * S));
 }
 END_TEST
@@ -149,7 +215,7 @@ START_TEST(a_region_holds_for_the_epochs_in_which_it_was_found)
 	ck_assert(holds(0x1010, S - 1));
 	epoch = 4; /* it may have come later */
 	ck_assert(!holds(0x1010, S - 1));
-	ck_assert(!codes_want(&codes, 0x1010, (struct codes_when){S - 1, epoch}, &(struct runtime_frame){0}));
+	ck_assert(!codes_want(&codes, 0x1010, (struct codes_when){.time_ns = S - 1, .epoch = epoch}, S, &(struct runtime_frame){0}));
 	epoch = 7; /* it may be gone */
 	ck_assert(!holds(0x1010, S + 1));
 	ck_assert_uint_eq(ask(0x1010, S + 1).cookie[RUNTIME_COOKIE_EPOCH], 5);
@@ -177,8 +243,10 @@ START_TEST(code_of_a_later_epoch_is_of_all_its_samples)
 	epoch = 6; /* within an epoch, it is as without */
 	ask(0x1010, 3 * S);
 	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 3), 3 * S + 5);
-	ck_assert(!holds(0x1010, 3 * S) && holds(0x1010, 3 * S + 5));
 	ck_assert(codes_are_alert(&codes, 3 * S + 5));
+	ask(0x1010, 3 * S + 6);
+	codes_settle(&codes, 0x1010, -EALREADY, NULL, 3 * S + 7);
+	ck_assert(!holds(0x1010, 3 * S) && holds(0x1010, 3 * S + 5));
 }
 END_TEST
 
@@ -196,7 +264,7 @@ START_TEST(regions_are_bounded)
 
 	for (uint64_t i = 0; i < CODES_MAX; i++)
 		ask(0x10000 + i, S);
-	ck_assert(!codes_want(&codes, 0x1, (struct codes_when){S, 0}, &q));
+	ck_assert(!codes_want(&codes, 0x1, (struct codes_when){.time_ns = S}, S, &q));
 }
 END_TEST
 
@@ -278,6 +346,10 @@ Suite *codes_suite(void)
 	tcase_add_checked_fixture(t, NULL, teardown);
 	tcase_add_test(t, a_region_answers_for_all_of_its_addresses);
 	tcase_add_test(t, a_region_is_read_again_when_its_trust_is_over);
+	tcase_add_test(t, a_region_was_read_no_later_than_it_was_asked_for);
+	tcase_add_test(t, a_sample_that_has_waited_trusts_what_is_known);
+	tcase_add_test(t, code_of_a_process_that_has_ended_is_trusted_once_more);
+	tcase_add_test(t, where_code_goes_nothing_is_of_samples_before_it_was_found);
 	tcase_add_test(t, code_that_was_replaced_is_of_no_sample_in_between);
 	tcase_add_test(t, fleeting_code_holds_between_readings_only);
 	tcase_add_test(t, a_region_over_others_replaces_them);

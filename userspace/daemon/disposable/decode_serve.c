@@ -36,8 +36,14 @@ static void decode_serve_report(struct decode_serve *s, enum decode_source sourc
 static int decode_serve_read(struct memory *m, uint64_t addr, void *to, size_t len)
 {
 	struct decode_serve *s = container_of(m, struct decode_serve, memory);
+	ssize_t n;
 
-	if (addr > INT64_MAX || pread(s->memory_fd, to, len, (off_t)addr) != (ssize_t)len)
+	if (addr > INT64_MAX)
+		return -EFAULT;
+	n = pread(s->memory_fd, to, len, (off_t)addr);
+	/* Where nothing is mapped, reading fails; it has an end only when there is no memory (Linux, fs/proc/base.c, mem_rw). */
+	s->ended |= n == 0 && len;
+	if (n != (ssize_t)len)
 		return -EFAULT;
 	decode_serve_report(s, DECODE_MEMORY, addr, to, len);
 	return 0;
@@ -97,6 +103,8 @@ static int decode_serve_code(struct decode_serve *s, uint64_t tag, uint32_t i, c
 
 	if (s->failed)
 		return -EPIPE;
+	if (err && s->ended)
+		err = -ESRCH;
 	return decode_serve_send(s, IPC_CODE, tag, decode_code_pack(err, i, &s->code, s->out));
 }
 

@@ -24,6 +24,7 @@ struct decode_serve {
 	struct runtime_file file; /* binary: borrowed */
 	bool reports;	/* the engine wants READs */
 	bool attached;
+	bool ended;	/* the process has: there is no memory any more */
 	int failed;	/* a READ could not be sent */
 	struct runtime_attached as;
 	struct runtime_function function;

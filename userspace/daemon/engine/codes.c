@@ -129,14 +129,28 @@ bool codes_are_alert(const struct codes *t, uint64_t time_ns)
 	return t->replaced_ns && time_ns < t->replaced_ns + CODES_ALERT_NS;
 }
 
+/* Whether code of the process was seen to go, replaced or not, not long before. */
+static bool codes_have_gone(const struct codes *t, uint64_t time_ns)
+{
+	return t->gone_ns && time_ns < t->gone_ns + CODES_ALERT_NS;
+}
+
+/* For how long after its last reading code is held to be where it was. */
+static uint64_t codes_trust(const struct codes *t, const struct code_entry *e, struct codes_when when)
+{
+	if (codes_are_alert(t, when.time_ns) || (e->code && e->code->flags & RUNTIME_CODE_FLEETING))
+		return 0;
+	if ((when.epoch && e->seen_epoch) || ((t->ended || when.waited) && !codes_have_gone(t, when.time_ns)))
+		return CODES_TRUST_NS;
+	return MIN((e->seen_ns - e->found_ns) / CODES_TRUST_SHARE, CODES_TRUST_NS);
+}
+
 /* Whether no later reading is needed. */
 static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
 	if (!e->seen_ns || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
 		return false;
-	if (codes_are_alert(t, when.time_ns) || (e->code && e->code->flags & RUNTIME_CODE_FLEETING))
-		return when.time_ns <= e->seen_ns;
-	return when.time_ns < e->seen_ns + CODES_TRUST_NS;
+	return when.time_ns <= e->seen_ns + codes_trust(t, e, when);
 }
 
 bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_when when)
@@ -145,17 +159,18 @@ bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_
 	       codes_is_fresh(t, e, when);
 }
 
-bool codes_want(struct codes *t, uint64_t pc, struct codes_when when, struct runtime_frame *ret)
+bool codes_want(struct codes *t, uint64_t pc, struct codes_when when, uint64_t now, struct runtime_frame *ret)
 {
 	struct code_entry *e = codes_find(t, pc);
 
-	if (e && (e->pending || codes_is_fresh(t, e, when)))
+	if (t->ended || (e && (e->pending || codes_is_fresh(t, e, when))))
 		return false;
 	if (!e)
 		e = codes_insert(t, pc, pc + 1);
 	if (!e)
 		return false;
 	e->pending = true;
+	e->asked_ns = now;
 	*ret = (struct runtime_frame){.key = pc, .cookie = {e->asked++}, .flags = RUNTIME_CODE};
 	if (e->code) {
 		memcpy(ret->cookie + 1, e->code->identity, sizeof(e->code->identity));
@@ -189,21 +204,27 @@ static bool codes_is_of_former_epoch(const struct code_entry *e, const struct ru
 	return c->epoch && (!e->code || e->seen_epoch < c->epoch);
 }
 
+/* What is known already of the code that was found; NULL: nothing. */
+static const struct code_entry *codes_find_same(const struct codes *t, const struct runtime_code *c)
+{
+	const struct code_entry *e = codes_find(t, c->start);
+
+	return code_entry_is_same(e, c) ? e : NULL;
+}
+
 /*
- * From when on code holds that was found: as long as what was found before, if they are the same. If nothing was known of
- * the place, what is there now was there a moment ago.
+ * From when on code holds that was not known before: if nothing was known of the place, what is there now was there a
+ * moment ago, unless code is being replaced.
  */
 static struct codes_when codes_since(struct codes *t, const struct runtime_code *c, uint64_t now)
 {
-	struct codes_when since = {.epoch = c->epoch};
+	struct codes_when since = {.epoch = c->epoch, .time_ns = !c->epoch && codes_have_gone(t, now) ? now : 0};
 
 	for (uint32_t i = codes_first(t, c->start); i < t->count && t->at[i]->start < c->end; i++) {
-		if (code_entry_is_same(t->at[i], c))
-			return (struct codes_when){t->at[i]->since_ns, t->at[i]->since_epoch};
 		if (t->at[i]->seen_ns && !codes_is_of_former_epoch(t->at[i], c)) {
 			since.time_ns = now;
 			if (t->at[i]->code)
-				t->replaced_ns = now;
+				t->replaced_ns = t->gone_ns = now;
 		}
 	}
 	return since;
@@ -211,20 +232,22 @@ static struct codes_when codes_since(struct codes *t, const struct runtime_code 
 
 static void codes_settle_known(struct codes *t, uint64_t pc, const struct runtime_code_made *c, uint64_t now)
 {
-	const struct code_entry *old = codes_find(t, pc);
-	struct codes_when since = codes_since(t, &c->code, now);
-	uint64_t asked = old ? old->asked : 0;
-	struct code_entry *e;
+	const struct code_entry *old = codes_find(t, pc), *same = codes_find_same(t, &c->code);
+	struct code_entry known = {.asked = old ? old->asked : 0, .asked_ns = old ? old->asked_ns : now}, *e;
+	struct codes_when since = same ? (struct codes_when){.time_ns = same->since_ns, .epoch = same->since_epoch} : codes_since(t, &c->code, now);
 
+	known.since_ns = since.time_ns;
+	known.since_epoch = since.epoch;
+	known.seen_ns = known.asked_ns;
+	known.found_ns = same ? same->found_ns : known.seen_ns;
+	known.seen_epoch = c->code.epoch;
 	codes_clear(t, c->code.start, c->code.end);
 	e = codes_insert(t, c->code.start, c->code.end);
 	if (!e)
 		return;
-	e->since_ns = since.time_ns;
-	e->since_epoch = since.epoch;
-	e->seen_ns = now;
-	e->seen_epoch = c->code.epoch;
-	e->asked = asked;
+	known.start = e->start;
+	known.end = e->end;
+	*e = known;
 	code_entry_take_code(t, e, c);
 }
 
@@ -238,10 +261,18 @@ void codes_settle(struct codes *t, uint64_t pc, int err, const struct runtime_co
 	}
 	if (!e)
 		return;
-	if (err != -EALREADY)
-		code_entry_drop_code(t, e);
 	e->pending = false;
-	e->seen_ns = now;
+	if (err == -ESRCH) {
+		t->ended = true;
+		return;
+	}
+	if (err != -EALREADY && (e->code || !e->seen_ns)) {
+		if (e->code)
+			t->gone_ns = now;
+		code_entry_drop_code(t, e);
+		e->found_ns = e->asked_ns;
+	}
+	e->seen_ns = e->asked_ns;
 }
 
 size_t codes_bytes(void)

@@ -2,13 +2,20 @@
 /*
  * Regions of a process' code as its decoder described them, by address; regions
  * do not overlap. A region holds for samples between two readings that found the
- * same code, and for CODES_TRUST_NS after the last one, or not at all in a
- * process whose code is being replaced, or if it is code that may be soon
- * (RUNTIME_CODE_FLEETING); then it is to be read again. What is
- * found there then, if it is other code, holds from that reading on: samples
- * taken in between are of neither. Of a runtime with epochs (struct runtime_ops)
- * a region holds besides only for samples of the epochs between the first and the
+ * same code, and for a while after the last one: what stayed for long stays, what
+ * is young may be gone soon, so that the while is a share of its age
+ * (CODES_TRUST_SHARE) and at most CODES_TRUST_NS. It is nothing in a process whose
+ * code is being replaced, or of code that may be soon (RUNTIME_CODE_FLEETING).
+ * Then it is to be read again. What is found there then, if it is other code,
+ * holds from that reading on: samples taken in between are of neither. What is
+ * found where nothing was known holds for the samples before it too, unless code
+ * was found to be gone elsewhere not long before (CODES_ALERT_NS).
+ * Of a runtime with epochs (struct runtime_ops) a region of any age is trusted for
+ * CODES_TRUST_NS, but only for samples of the epochs between the first and the
  * last reading that found it; those of a later one have it read again.
+ * Where nothing can be read any more, as of a process that has ended, or by a
+ * sample that has waited for too long, what is known is trusted for CODES_TRUST_NS,
+ * unless code was found to be gone.
  *
  * Called by runtimes*.c, one thread. Bounds: CODES_MAX regions of a process; the
  * bytes of all (codes_bytes), which the caller keeps below its bound by emptying
@@ -28,13 +35,16 @@
 
 #define CODES_MAX      65536
 #define CODES_TRUST_NS NSEC_PER_SEC
+#define CODES_TRUST_SHARE 8 /* code that was seen for 8 s is trusted for 1 s */
 #define CODES_ALERT_NS (60 * NSEC_PER_SEC) /* after code was replaced, none is trusted for so long */
 
 struct code_entry {
 	uint64_t start, end; /* of a question: the address alone */
 	uint64_t since_ns;   /* it holds for samples from then on */
 	uint64_t since_epoch, seen_epoch; /* of its first and last reading; 0: of a runtime without epochs */
-	uint64_t seen_ns;    /* when it was last read; 0: never, an answer is pending */
+	uint64_t found_ns;   /* when it was first read, whatever was before */
+	uint64_t seen_ns;    /* not before this it was last read; 0: never, an answer is pending */
+	uint64_t asked_ns;   /* when the last question was put */
 	uint64_t asked;	     /* how often */
 	bool pending;	     /* an answer is */
 	/* Owned, one block; NULL: unknown code, or the first answer is pending. */
@@ -50,6 +60,8 @@ struct codes {
 	uint32_t count, cap;
 	size_t bytes; /* of all that is in it */
 	uint64_t replaced_ns; /* when code was last found in place of other code; 0: never */
+	uint64_t gone_ns;     /* when code was last found to be there no more, replaced or not; 0: never */
+	bool ended;	      /* the process has: there is nothing to read */
 };
 
 void codes_done(struct codes *t);
@@ -59,12 +71,13 @@ struct code_entry *codes_find(const struct codes *t, uint64_t pc);
 struct codes_when {
 	uint64_t time_ns;
 	uint64_t epoch; /* 0: not known */
+	bool waited;	/* for an answer, as long as it can */
 };
 /*
  * Whether to ask what lies at pc, for a sample: it is not known, or was not read since that time and its trust is over. It
- * is pending then; *ret is the question. false also where there are too many, or no memory.
+ * is pending then; *ret is the question. false also where there are too many, no memory, or nothing to read.
  */
-bool codes_want(struct codes *t, uint64_t pc, struct codes_when when, struct runtime_frame *ret);
+bool codes_want(struct codes *t, uint64_t pc, struct codes_when when, uint64_t now_ns, struct runtime_frame *ret);
 /* The question could not be asked after all. */
 void codes_unask(struct codes *t, uint64_t pc);
 /* Of a sample: known, and it held at that time. */
@@ -72,8 +85,8 @@ bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_
 /* Whether code of the process was replaced not long before a sample. */
 bool codes_are_alert(const struct codes *t, uint64_t time_ns);
 /*
- * The answer to a question for pc, read at now_ns. c is borrowed for the call; NULL where err is not 0, which is -EALREADY
- * for code that is still there.
+ * The answer to a question for pc, read between the question and now_ns. c is borrowed for the call; NULL where err is not
+ * 0, which is -EALREADY for code that is still there, -ESRCH where the process has ended.
  */
 void codes_settle(struct codes *t, uint64_t pc, int err, const struct runtime_code_made *c, uint64_t now_ns);
 size_t codes_bytes(void); /* of all tables */

@@ -220,9 +220,10 @@ void decoder_send_batch(struct decoder *d, uint64_t now)
 
 /* --- answers: false: the decoder was dropped, or has no process any more --- */
 
+/* A process that has ended told nothing: a replay has its last answer. */
 static void decoder_keep_reads(struct decoder *d, const struct runtime_frame *frame, int err, uint64_t bias)
 {
-	if (d->ds->cfg.capture && !d->reads.failed)
+	if (d->ds->cfg.capture && !d->reads.failed && !(frame && err == -ESRCH))
 		capture_decoded(d->ds->cfg.capture, &d->target, frame, err, bias, d->reads.data, d->reads.len);
 	buf_reset(&d->reads);
 }

@@ -103,7 +103,8 @@ static uint64_t runtimes_place(const struct runtimes *r, const struct runtime_sl
 /* The sample whose stack is unwound, as a slot sees it. */
 static struct codes_when runtimes_when(const struct runtimes *r, const struct runtime_slot *s)
 {
-	return (struct codes_when){.time_ns = r->stack_time_ns, .epoch = s->epoch_is_bound ? 0 : s->epoch};
+	return (struct codes_when){.time_ns = r->stack_time_ns, .epoch = s->epoch_is_bound ? 0 : s->epoch,
+				   .waited = r->stack_has_waited};
 }
 
 /* A table that is full begins anew. */
@@ -137,7 +138,7 @@ static uint32_t runtimes_ask_ahead(struct runtimes *r, struct runtime_slot *s, u
 	for (uint32_t i = 0; i + 8 <= sample->stack_len && n < AHEAD_MAX; i += 8) {
 		memcpy(&word, sample->stack + i, sizeof(word));
 		if (word > start && word <= end && !runtimes_is_in_vain(r, s, word - 1) &&
-		    codes_want(&s->codes, word - 1, runtimes_when(r, s), &to[n]))
+		    codes_want(&s->codes, word - 1, runtimes_when(r, s), r->now_ns, &to[n]))
 			n++;
 	}
 	return n;
@@ -151,7 +152,7 @@ static void runtimes_ask_code(struct runtimes *r, struct runtime_slot *s, uint64
 	if (!runtimes_decoder(s) || !decoder_is_attached(s->decoder))
 		return;
 	runtimes_keep_codes(s);
-	if (!codes_want(&s->codes, pc, runtimes_when(r, s), &question[0]))
+	if (!codes_want(&s->codes, pc, runtimes_when(r, s), r->now_ns, &question[0]))
 		return;
 	n = 1 + runtimes_ask_ahead(r, s, pc, &question[1]);
 	taken = (uint32_t)decoders_decode(s->decoder, question, n);
@@ -305,6 +306,7 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 	struct code_entry *e = NULL;
 	int err = 0;
 
+	r->stack_has_waited |= final;
 	if (m && m->file->binary && !mapped_file_is_generated(m->file))
 		runtimes_meet_brought(r, m);
 	else
@@ -342,6 +344,7 @@ const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct 
 	r->now_ns = now_ns;
 	r->stack_sample = s;
 	r->stack_time_ns = s->head.time_ns;
+	r->stack_has_waited = false;
 	r->stack_process = p;
 	r->stack_of = p && r->cfg.decoders ? runtimes_find(r, p) : NULL;
 	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)

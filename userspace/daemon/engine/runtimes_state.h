@@ -99,6 +99,7 @@ struct runtimes {
 	const struct process *stack_process;
 	const struct sample *stack_sample;
 	uint64_t stack_time_ns;
+	bool stack_has_waited; /* as long as a sample can: it is unwound for the last time */
 	uint32_t nr_own;
 	struct own_frame {
 		uint64_t index;

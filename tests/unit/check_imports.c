@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "tests/lib/symbols_elf.h"
+#include "unwind/cursor.h"
 #include "unwind/imports.h"
 
 Suite *imports_suite(void);
@@ -113,6 +114,40 @@ START_TEST(no_answer_is_kept_that_was_cut_short)
 }
 END_TEST
 
+/* The library with as many symbols as that of TensorFlow 2.21; its last two are work and rest. */
+#define MANY 446398
+
+static struct binary *open_large(void)
+{
+	const size_t size = sizeof(library_elf) + MANY * sizeof(Elf64_Sym);
+	_cleanup_(freep) struct symbols_elf *e = calloc(1, size);
+	struct binary *b = NULL;
+	Elf64_Sym *many;
+
+	ck_assert_ptr_nonnull(e);
+	memcpy(e, &library_elf, sizeof(*e));
+	many = (Elf64_Sym *)(e + 1);
+	for (uint32_t i = 0; i < MANY; i++)
+		many[i] = (Elf64_Sym){.st_name = e->symbol[3].st_name, .st_shndx = 1, .st_value = 0x100000 + i};
+	memcpy(&many[MANY - 2], &e->symbol[1], 2 * sizeof(many[0]));
+	e->section[5].sh_offset = sizeof(*e);
+	e->section[5].sh_size = MANY * sizeof(many[0]);
+	ck_assert_int_eq(binary_open_memory(e, size, "/usr/lib/large", &b), 0);
+	return b;
+}
+
+START_TEST(two_questions_about_a_large_library_are_answered_in_a_search)
+{
+	struct binary *large = open_large();
+
+	left = SEARCH_WORK;
+	ck_assert(imports_function(&imports, caller, large, WORK, &left));
+	ck_assert(!imports_is_exported(&imports, large, WORK + 4, &left));
+	ck_assert_uint_gt(left, 0);
+	binary_put(large);
+}
+END_TEST
+
 START_TEST(a_file_without_dynamic_symbols_calls_nothing)
 {
 	binary_put(caller);
@@ -135,6 +170,7 @@ Suite *imports_suite(void)
 	tcase_add_test(t, a_function_with_a_name_is_exported);
 	tcase_add_test(t, an_answer_is_read_once);
 	tcase_add_test(t, no_answer_is_kept_that_was_cut_short);
+	tcase_add_test(t, two_questions_about_a_large_library_are_answered_in_a_search);
 	tcase_add_test(t, a_file_without_dynamic_symbols_calls_nothing);
 	suite_add_tcase(s, t);
 	return s;

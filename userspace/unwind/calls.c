@@ -343,16 +343,29 @@ static void mentions_look(struct mentions *s, const struct cursor *c, const stru
 	}
 }
 
-static bool mentions_afford(const struct mentions *s, struct cursor *c)
+static uint64_t mentions_bytes(const struct binary *b)
 {
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < s->b->nr_segments; i++)
-		bytes += MIN(s->b->segments[i].filesz, (uint64_t)UINT32_MAX);
+	for (uint32_t i = 0; i < b->nr_segments; i++)
+		bytes += MIN(b->segments[i].filesz, (uint64_t)UINT32_MAX);
+	return bytes;
+}
+
+static bool mentions_afford(const struct mentions *s, struct cursor *c)
+{
+	const uint64_t bytes = mentions_bytes(s->b);
+
 	if (bytes > c->scan_left)
 		return false;
 	c->scan_left -= (uint32_t)bytes;
 	return true;
+}
+
+/* A file that no stack's search may look through: none of its functions is known to be called by address only. */
+static bool mentions_are_beyond(const struct binary *b, const struct cursor *c)
+{
+	return b->type != ET_DYN || !c->arch->mentions || !b->is_64 || mentions_bytes(b) > SEARCH_SCAN;
 }
 
 static bool calls_look_for_address(struct calls *k, struct cursor *c, struct binary *b, uint64_t start, uint64_t end,
@@ -360,8 +373,8 @@ static bool calls_look_for_address(struct calls *k, struct cursor *c, struct bin
 {
 	struct mentions s = {.b = b, .start = start, .end = end};
 
-	*known = b->type == ET_DYN && c->arch->mentions && b->is_64;
-	if (!*known || imports_is_exported(&k->imports, b, start, &c->search_left) || !c->search_left)
+	*known = true;
+	if (mentions_are_beyond(b, c) || imports_is_exported(&k->imports, b, start, &c->search_left) || !c->search_left)
 		return false;
 	*known = mentions_afford(&s, c);
 	for (uint32_t i = 0; *known && i < b->nr_segments && !s.taken; i++)

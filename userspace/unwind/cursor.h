@@ -24,7 +24,7 @@ struct reach {
 	uint64_t base_low; /* the lowest address read of the base */
 };
 
-#define SEARCH_WORK 65536 /* of a stack, in symbols that are compared: some milliseconds at most */
+#define SEARCH_WORK 65536 /* of a stack, in names that are compared: some milliseconds at most */
 #define SEARCH_SCAN (1 << 20) /* bytes of files that are looked through for an address, of a stack */
 
 struct cursor {

@@ -6,7 +6,8 @@
 
 #include "base/cleanup.h"
 
-#define CHUNK	  128
+#define CHUNK	   128
+#define CHUNK_WORK 8 /* of what *left counts: names that are read */
 #define NAME_BYTES 128
 #define ALIASES	  8 /* names of one function */
 
@@ -15,7 +16,7 @@ struct symbols {
 	struct binary *b;
 	const struct binary_section *table, *names;
 	uint64_t at, count;
-	uint32_t *left; /* symbols that may be read */
+	uint32_t *left; /* the work that may be done */
 	Elf64_Sym chunk[CHUNK];
 	size_t next, len;
 };
@@ -43,7 +44,7 @@ static const Elf64_Sym *symbols_next(struct symbols *s)
 		return &s->chunk[s->next++];
 	if (s->at >= s->count || !*s->left)
 		return NULL;
-	*s->left -= MIN(*s->left, (uint32_t)CHUNK);
+	*s->left -= MIN(*s->left, (uint32_t)CHUNK_WORK);
 	n = binary_read(s->b, s->table->offset + s->at * sizeof(Elf64_Sym), s->chunk,
 			(size_t)MIN(s->count - s->at, (uint64_t)CHUNK) * sizeof(Elf64_Sym));
 	if (n < (ssize_t)sizeof(Elf64_Sym))
@@ -61,12 +62,15 @@ static bool symbols_name(struct symbols *s, const Elf64_Sym *sym, char ret[NAME_
 
 	if (!sym->st_name || sym->st_name >= s->names->size)
 		return false;
+	*s->left -= MIN(*s->left, 1u);
 	len = MIN(s->names->size - sym->st_name, (uint64_t)NAME_BYTES - 1);
 	memset(ret, 0, NAME_BYTES);
 	return binary_read(s->b, s->names->offset + sym->st_name, ret, (size_t)len) > 0 && *ret;
 }
 
-static unsigned imports_names(struct binary *of, uint64_t function, char names[ALIASES][NAME_BYTES], uint32_t *left)
+/* Up to max names, ALIASES at most. */
+static unsigned imports_names(struct binary *of, uint64_t function, unsigned max, char names[ALIASES][NAME_BYTES],
+			      uint32_t *left)
 {
 	const Elf64_Sym *sym;
 	struct symbols s;
@@ -74,7 +78,7 @@ static unsigned imports_names(struct binary *of, uint64_t function, char names[A
 
 	if (!symbols_begin(&s, of, left))
 		return 0;
-	while (n < ALIASES && (sym = symbols_next(&s)))
+	while (n < max && (sym = symbols_next(&s)))
 		if (sym->st_shndx != SHN_UNDEF && sym->st_value == function && symbols_name(&s, sym, names[n]))
 			n++;
 	return n;
@@ -83,7 +87,7 @@ static unsigned imports_names(struct binary *of, uint64_t function, char names[A
 static bool imports_look(struct binary *from, struct binary *of, uint64_t function, uint32_t *left)
 {
 	char names[ALIASES][NAME_BYTES], name[NAME_BYTES];
-	const unsigned nr = imports_names(of, function, names, left);
+	const unsigned nr = imports_names(of, function, from ? ALIASES : 1, names, left);
 	const Elf64_Sym *sym;
 	struct symbols s;
 

@@ -6,8 +6,10 @@
  *
  * Called by search.c, one thread; answers are cached by both files and the
  * address. Bounds: IMPORTS_SYMBOLS of either table; a name that lies behind them
- * is not found. Cost: a cached answer is a load; else the two tables are read,
- * up to *left symbols, which it lowers: beyond, the answer is no, and not cached.
+ * is not found. Cost: a cached answer is a load; else the two tables are read, and
+ * *left is lowered by 1 for a name and for 16 symbols whose names do not matter:
+ * where nothing is left, the answer is no, and not cached. A table of
+ * IMPORTS_SYMBOLS takes half of a stack's work (cursor.h).
  */
 #ifndef OTP_UNWIND_IMPORTS_H
 #define OTP_UNWIND_IMPORTS_H
@@ -18,7 +20,7 @@
 #include "process/binary.h"
 
 #define IMPORTS_CACHED	256
-#define IMPORTS_SYMBOLS 65536
+#define IMPORTS_SYMBOLS 524288 /* libtensorflow_cc has 446,000 */
 
 struct imports {
 	struct {

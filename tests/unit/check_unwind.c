@@ -14,7 +14,7 @@ Suite *unwind_suite(void);
 #define BASE 0x7f0000000000ULL
 #define JIT 0x7e0000000000ULL
 #define STACK 0x7ffc00000000ULL
-#define WORDS 640 /* more than any search reads */
+#define WORDS 1664 /* more than any search reads */
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
@@ -393,6 +393,16 @@ static void searched(void)
 	word(7, BASE + 0x2310);
 }
 
+/* 0x2200's frame is known by the frame pointer. */
+static void searched_by_pointer(void)
+{
+	put_call(0x2210);
+	put_direct_call(0x2310, 0x2200);
+	reopen_with_generated();
+	reg[RIP] = JIT + 0x10;
+	word(11, BASE + 0x2310);
+}
+
 START_TEST(caller_of_generated_code_is_searched_for)
 {
 	searched();
@@ -403,6 +413,28 @@ START_TEST(caller_of_generated_code_is_searched_for)
 	ck_assert_uint_eq(out.guessed[FRAME_BY_SEARCH], 1);
 	ck_assert_uint_eq(out.frames[2].guess, FRAME_SURE);
 	ck_assert_uint_eq(out.stack_used, 128 + 8 * 8);
+}
+END_TEST
+
+START_TEST(caller_is_found_beyond_a_frame_of_a_page)
+{
+	searched();
+	word(3, 0);
+	word(853, BASE + 0x2110); /* GEMM kernels of oneDNN: 6824 bytes up */
+	word(857, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+}
+END_TEST
+
+START_TEST(former_call_that_leads_to_no_code_is_passed_over_wherever_it_ends)
+{
+	searched_by_pointer();
+	reg[RBP] = STACK + 8 * 1600; /* beyond what is searched */
+	word(2, BASE + 0x2210);
+	word(1601, STACK + 8 * 1610);
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	word(1601, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2210, BASE + 0x2310);
 }
 END_TEST
 
@@ -524,16 +556,6 @@ START_TEST(caller_may_have_called_what_jumped_to_generated_code)
 	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
 }
 END_TEST
-
-/* 0x2200's frame is known by the frame pointer. */
-static void searched_by_pointer(void)
-{
-	put_call(0x2210);
-	put_direct_call(0x2310, 0x2200);
-	reopen_with_generated();
-	reg[RIP] = JIT + 0x10;
-	word(11, BASE + 0x2310);
-}
 
 START_TEST(frame_pointer_that_generated_code_left_alone_is_the_callers)
 {
@@ -1136,6 +1158,8 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, implausible_frame_pointer_is_not_followed);
 	tcase_add_test(t, followed_chain_that_ends_in_zero_is_a_root);
 	tcase_add_test(t, caller_of_generated_code_is_searched_for);
+	tcase_add_test(t, caller_is_found_beyond_a_frame_of_a_page);
+	tcase_add_test(t, former_call_that_leads_to_no_code_is_passed_over_wherever_it_ends);
 	tcase_add_test(t, search_that_fails_asks_for_no_larger_copy);
 	tcase_add_test(t, generated_code_may_be_called_by_address_from_its_own_region);
 	tcase_add_test(t, former_call_whose_callers_do_not_fit_is_passed_over);

@@ -24,7 +24,7 @@
 #include "unwind/calls.h"
 #include "unwind/cursor.h"
 
-#define SEARCH_WORDS  512 /* QEMU's translated code keeps 1.2 KiB, GEMM kernels some more */
+#define SEARCH_WORDS  1536 /* QEMU's translated code keeps 1.2 KiB; GEMM kernels have their frame in a page of its own */
 #define SEARCH_TRIALS 128 /* former calls fill the frame, each fails soon */
 #define SEARCHES_MAX  8
 #define TRIAL_FRAMES  48
@@ -154,6 +154,8 @@ static int trial_arrived(struct search *s, struct cursor *t, const struct code_r
 	/* Nothing proves a call from there: former ones of generated code look the same. */
 	if (m && mapped_file_is_generated(m->file))
 		return trial_if_far(s, t);
+	if (!m)
+		return TRIAL_FAILS; /* no code: a word of the stack that is no return address */
 	err = search_mapping(t, pc, &m);
 	if (err < 0)
 		return err == -EAGAIN ? err : trial_if_far(s, t);

@@ -426,6 +426,25 @@ START_TEST(caller_is_found_beyond_a_frame_of_a_page)
 }
 END_TEST
 
+START_TEST(buffer_of_pages_is_left_by_the_stack_pointer_that_it_keeps)
+{
+	searched();
+	ck_assert_uint_eq(STACK % 4096, 0);
+	put_call(0x2350);
+	reopen_with_generated();
+	word(3, BASE + 0x2350); /* a former call, in the buffer */
+	word(15, STACK + 8 * 847);
+	word(853, BASE + 0x2110);
+	word(857, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	in.stack_len = 128 + 8 * 850; /* it lies further up */
+	EXPECT(UNWIND_SHORT, JIT + 0x10);
+	in.stack_len = sizeof(stack);
+	word(15, STACK + 8 * 840); /* no return address there */
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2350);
+}
+END_TEST
+
 START_TEST(former_call_that_leads_to_no_code_is_passed_over_wherever_it_ends)
 {
 	searched_by_pointer();
@@ -1159,6 +1178,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, followed_chain_that_ends_in_zero_is_a_root);
 	tcase_add_test(t, caller_of_generated_code_is_searched_for);
 	tcase_add_test(t, caller_is_found_beyond_a_frame_of_a_page);
+	tcase_add_test(t, buffer_of_pages_is_left_by_the_stack_pointer_that_it_keeps);
 	tcase_add_test(t, former_call_that_leads_to_no_code_is_passed_over_wherever_it_ends);
 	tcase_add_test(t, search_that_fails_asks_for_no_larger_copy);
 	tcase_add_test(t, generated_code_may_be_called_by_address_from_its_own_region);

@@ -9,6 +9,7 @@
  *     It may still be the caller's, if the generated code leaves the register
  *     alone: then the call leads to the caller's function, not here; or the
  *     caller, whose table names this very frame, lies right above the stack pointer.
+ *   - A stack pointer on a page has a buffer there, in which the former one is kept.
  *   - Else the first word of the stack that is a return address of such a call,
  *     and from which unwinding goes on: each next return address lies behind a
  *     call that leads to the function before it.
@@ -32,6 +33,8 @@
 #define OWNER_WORDS   16  /* above the stack pointer, for a caller whose frame pointer was left alone */
 #define SAVED_WORDS   8	  /* below a return address, where registers are saved first */
 #define FRAME_FAR     (1 << 20)
+#define BUFFER_ALIGNED 4096
+#define BUFFER_HEAD   32 /* words at its begin */
 #define WORK_FRAME    16    /* of SEARCH_WORK, for a trial's frame */
 
 /* What may have entered the generated code, by the word that would be its return address. */
@@ -293,6 +296,50 @@ static int search_words(struct search *s, uint64_t end)
 	return STEP_NOTHING;
 }
 
+/* The first return address among the words from at on, above the registers that were saved. */
+static int search_above_saved(struct search *s, uint64_t at)
+{
+	struct cursor *c = s->c;
+	uint64_t word;
+	int r;
+
+	for (unsigned n = 0; n < SAVED_WORDS; n++, at += 8) {
+		if (cursor_load(c, at, &word) < 0)
+			return c->fault == UNWIND_UNREADABLE ? STEP_NOTHING : cursor_cut(c, c->fault);
+		word &= c->arch->address_mask;
+		r = search_word(s, word);
+		if (r == WORD_ENTERS)
+			r = search_caller(s, at + 8, word);
+		else if (r >= 0)
+			continue;
+		return r ? r : STEP_NOTHING;
+	}
+	return STEP_NOTHING;
+}
+
+/*
+ * Out of a buffer of a size known only at run time, on a page: the former stack pointer is kept near its begin. Former
+ * calls in it are not looked at. oneDNN, cpu/x64/gemm/f32/jit_avx512_common_gemm_f32.cpp: ORIG_SP, 120 bytes up.
+ */
+static int search_buffer(struct search *s)
+{
+	struct cursor *c = s->c;
+	const uint64_t sp = c->reg[c->arch->sp], head = sp + 8 * BUFFER_HEAD;
+	const struct reach reach = c->reach;
+	uint64_t former;
+	int r = STEP_NOTHING;
+
+	for (uint64_t at = sp; sp % BUFFER_ALIGNED == 0 && at < head && r == STEP_NOTHING; at += 8) {
+		if (cursor_load(c, at, &former) < 0)
+			break;
+		if (former % 8 == 0 && former >= head && former - sp < FRAME_FAR)
+			r = search_above_saved(s, former);
+	}
+	if (r == STEP_NOTHING)
+		c->reach = reach;
+	return r;
+}
+
 /* Whether, by its table, the caller at pc has its frame at the frame pointer: CFA is fp + 16. */
 static bool search_has_frame_at_fp(struct search *s, uint64_t pc)
 {
@@ -380,9 +427,10 @@ static int search_all(struct search *s)
 	if (r != STEP_NOTHING)
 		return r;
 	if (search_is_possible(c)) {
-		if (record == WORD_ENTERS)
+		r = search_buffer(s);
+		if (r == STEP_NOTHING && record == WORD_ENTERS)
 			r = search_owner(s);
-		else
+		else if (r == STEP_NOTHING)
 			r = search_words(s, record == WORD_ELSEWHERE ? c->reg[c->arch->fp] : UINT64_MAX);
 	}
 	return r == STEP_NOTHING && record != WORD_NO_CALL ? step_fp(c) : r;

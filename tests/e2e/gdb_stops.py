@@ -34,17 +34,29 @@ def alive():
     return os.path.exists("/proc/%d/task" % PID)
 
 
+def runs(tid):
+    with open("/proc/%d/task/%s/stat" % (PID, tid)) as f:
+        return f.read().rpartition(")")[2].split()[0] == "R"
+
+
+def any_thread():
+    tids = os.listdir("/proc/%d/task" % PID)
+    if GENERATED: # generated code does not wait
+        return int(random.choice([t for t in tids if runs(t)] or tids))
+    return PID if random.random() < 0.5 else int(random.choice(tids))
+
+
 def stop_later(stopped):
     """A signal that gdb keeps to itself, to any thread, after a random while;
-    to the next one where a thread blocks it."""
+    to the next one where a thread blocks it. Nothing here blocks SIGWINCH:
+    PostgreSQL does so with SIGURG."""
     wait = random.uniform(0.001, 0.03)
     while not stopped.wait(wait):
         try:
-            tids = os.listdir("/proc/%d/task" % PID)
-            tid = PID if random.random() < 0.5 else int(random.choice(tids))
-            libc.syscall(234, PID, tid, int(signal.SIGURG))  # tgkill
-        except (OSError, IndexError):
-            return
+            libc.syscall(234, PID, any_thread(), int(signal.SIGWINCH))  # tgkill
+        except (OSError, IndexError): # a thread has ended, or all have
+            if not alive():
+                return
         wait = 0.05
 
 
@@ -129,7 +141,7 @@ def main():
                     "backtrace limit 4096", "debuginfod enabled off", "auto-solib-add on", "print thread-events off"):
         gdb.execute("set " + setting, to_string=True)
     gdb.execute("attach %d" % PID, to_string=True)
-    gdb.execute("handle SIGURG stop print nopass", to_string=True)
+    gdb.execute("handle SIGWINCH stop print nopass", to_string=True)
     for sig in ("SIGUSR1", "SIGUSR2", "SIGCHLD", "SIGALRM", "SIGPROF", "SIGPIPE", "SIGSEGV"):
         gdb.execute("handle %s nostop pass noprint" % sig, to_string=True)
     writer, done, tries = Writer(), 0, 0

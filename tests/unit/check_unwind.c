@@ -514,16 +514,29 @@ START_TEST(former_call_by_the_one_who_called_generated_code_is_passed_over)
 }
 END_TEST
 
+/* jmp target, at at. */
+static void put_jump(uint32_t at, uint32_t target)
+{
+	const int32_t rel = (int32_t)(target - (at + 5));
+
+	tiny.image[at] = 0xe9;
+	memcpy(&tiny.image[at + 1], &rel, sizeof(rel));
+}
+
 START_TEST(caller_may_have_been_jumped_to_by_what_was_called)
 {
-	const int32_t rel = 0x2100 - (0x2008 + 5);
-
 	searched();
 	put_direct_call(0x2310, 0x2000);
 	reopen_with_generated();
 	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
-	tiny.image[0x2008] = 0xe9;
-	memcpy(&tiny.image[0x2009], &rel, sizeof(rel));
+	put_jump(0x2008, 0x2800);
+	reopen_with_generated();
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	put_jump(0x2808, 0x2100);
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	put_jump(0x2008, 0x2100);
+	put_jump(0x2808, 0x2000); /* and so on without an end */
 	reopen_with_generated();
 	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
 }

@@ -10,6 +10,7 @@
 #define TAIL_INSNS  512	  /* of a function that is looked at for jumps, */
 #define STUB_INSNS  3	  /* fewer before its jump: a stub of a linkage table */
 #define TAIL_WORK   4	  /* so many of them cost 1 */
+#define TAIL_CALLS  1	  /* last calls of functions that were themselves a last call; templates of C++ make such chains */
 #define WORK_FIND   4	  /* of a function that is sought */
 #define WORK_RULE   16	  /* of a row, which may have to be computed */
 #define CALLS_BYTES 16384 /* and for calls */
@@ -166,8 +167,16 @@ static bool calls_is_in(const struct mapping *m, uint64_t to, const struct code_
 	       mapping_address(m, to) - mapping_address(callee->map, callee->start) < callee->end - callee->start;
 }
 
-static bool calls_look_for_jump(struct calls *k, struct cursor *c, const struct mapping *m, uint64_t target,
+/* to: where code of m jumps to, out of its function if leaves. */
+static bool calls_jump_leads_to(struct calls *k, struct cursor *c, const struct mapping *m, uint64_t to, bool leaves,
 				const struct code_range *callee)
+{
+	return calls_is_in(m, to, callee) || (leaves && calls_is_stub_to(k, c, m, to, callee));
+}
+
+/* Directly, or by up to calls other functions that are jumped to as last calls. */
+static bool calls_look_for_jump(struct calls *k, struct cursor *c, const struct mapping *m, uint64_t target,
+				unsigned calls, const struct code_range *callee)
 {
 	struct walk w;
 
@@ -177,11 +186,13 @@ static bool calls_look_for_jump(struct calls *k, struct cursor *c, const struct 
 		return false;
 	while (walk_next(&w, c)) {
 		const uint64_t to = w.at + (uint64_t)w.insn.n;
+		const bool leaves = !(to >= target && to < w.end);
 
 		if (w.insn.kind != INSN_JUMP && w.insn.kind != INSN_BRANCH)
 			continue;
-		if (calls_is_in(m, to, callee) ||
-		    (!(to >= target && to < w.end) && calls_is_stub_to(k, c, m, to, callee)))
+		if (calls_jump_leads_to(k, c, m, to, leaves, callee))
+			return true;
+		if (calls && leaves && w.insn.kind == INSN_JUMP && calls_look_for_jump(k, c, m, to, calls - 1, callee))
 			return true;
 	}
 	return false;
@@ -202,7 +213,7 @@ static bool calls_jump_to(struct calls *k, struct cursor *c, uint64_t target, co
 	q.of_at = mapping_address(callee->map, callee->start);
 	if (calls_answered(k, &q, &answer))
 		return answer;
-	answer = calls_look_for_jump(k, c, m, target, callee);
+	answer = calls_look_for_jump(k, c, m, target, TAIL_CALLS, callee);
 	if (c->search_left)
 		calls_keep(k, &q, answer);
 	return answer;

@@ -130,18 +130,25 @@ def java(seconds):
     return [quiet(["timeout", "-s", "KILL", str(seconds), "java", script])]
 
 
-def postgres(seconds):
+def postgres_server(*options):
+    """A server with pgbench's tables, and how its clients reach it."""
     bin_dir = os.path.dirname(sorted(__import__("glob").glob("/usr/lib/postgresql/*/bin/initdb"))[-1])
     data, port = lib.scratch(), str(lib.free_port())
     subprocess.run(["chown", "postgres", data], check=True)
     os.chmod(data, 0o700)
     user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
     subprocess.run(user + [bin_dir + "/initdb", "-D", data + "/d", "-A", "trust"], check=True, capture_output=True, cwd="/")
-    server = quiet(user + [bin_dir + "/postgres", "-D", data + "/d", "-p", port, "-k", data, "-c", "listen_addresses=", "-c", "fsync=off"], cwd="/")
+    server = quiet(user + [bin_dir + "/postgres", "-D", data + "/d", "-p", port, "-k", data, "-c", "listen_addresses=",
+                           "-c", "fsync=off"] + [x for o in options for x in ("-c", o)], cwd="/")
     lib.at_end(lib.end, server, lib.signal.SIGINT)
     base = ["-h", data, "-p", port, "-U", "postgres"]
     lib.wait_for(lambda: subprocess.run(["psql"] + base + ["-c", "select 1", "postgres"], capture_output=True).returncode == 0, 20)
     subprocess.run(["pgbench", "-i", "-q", "-s", "3"] + base + ["postgres"], capture_output=True, check=True)
+    return server, base
+
+
+def postgres(seconds):
+    server, base = postgres_server()
     return [server, quiet(["pgbench", "-c", "4", "-T", str(seconds)] + base + ["postgres"])]
 
 

@@ -46,11 +46,11 @@ static void ask(struct calls *k, struct cursor *c, const struct mapping *m, uint
 
 	c->search_left = SEARCH_WORK;
 	c->scan_left = SEARCH_SCAN;
-	leads = calls_lead_to(k, c, m, pc, callee);
+	leads = calls_lead_to(k, c, m, pc, callee, true);
 	away = calls_jump_away(k, c, callee->start);
 	if (c->search_left > SEARCH_WORK || c->scan_left > SEARCH_SCAN)
 		abort();
-	if (c->search_left && (calls_lead_to(k, c, m, pc, callee) != leads || calls_jump_away(k, c, callee->start) != away))
+	if (c->search_left && (calls_lead_to(k, c, m, pc, callee, true) != leads || calls_jump_away(k, c, callee->start) != away))
 		abort();
 }
 

@@ -600,6 +600,13 @@ START_TEST(frame_pointer_that_generated_code_left_alone_is_the_callers)
 	put_call(0x2310);
 	reopen_with_generated();
 	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2210, BASE + 0x2310);
+	/* As far up as in a query of PostgreSQL. */
+	reg[RBP] = STACK + 8 * 40;
+	word(2, 0);
+	word(11, 0);
+	word(19, BASE + 0x2210);
+	word(41, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2210, BASE + 0x2310);
 }
 END_TEST
 

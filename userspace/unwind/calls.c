@@ -17,6 +17,7 @@
 #define WORK_BYTES  32	  /* so many of code that is looked at cost 1 */
 #define CHUNK	    4096  /* of a file that is looked through for an address; pieces overlap by what has one */
 #define OVERLAP	    8
+#define RELOCATIONS_MAX (32u << 20) /* bytes; libtensorflow_cc has 18 MiB */
 
 bool calls_spend(struct cursor *c, uint32_t work)
 {
@@ -336,22 +337,53 @@ static bool mentions_words(const struct mentions *s, const uint8_t *bytes, size_
 	return false;
 }
 
-static void mentions_look(struct mentions *s, const struct cursor *c, const struct binary_segment *g)
+/* In length bytes of the file from offset on, which lie at vaddr. */
+static void mentions_look(struct mentions *s, const struct cursor *c, uint64_t vaddr, uint64_t offset, uint64_t length,
+			  bool code)
 {
-	const uint64_t length = MIN(g->filesz, (uint64_t)UINT32_MAX);
 	uint8_t bytes[CHUNK];
 
 	for (uint64_t done = 0; done < length && !s->taken; done += CHUNK - OVERLAP) {
-		const uint64_t at = g->vaddr + done;
+		const uint64_t at = vaddr + done;
 		const size_t want = (size_t)MIN(length - done, (uint64_t)CHUNK);
-		const ssize_t len = binary_read(s->b, g->offset + done, bytes, want);
+		const ssize_t len = binary_read(s->b, offset + done, bytes, want);
 
 		if (len < (ssize_t)want || at % 8)
 			s->taken = true;
-		else if (g->flags & PF_X)
+		else if (code)
 			s->taken = c->arch->mentions(bytes, want, at, s->start, s->end, &s->called);
 		s->taken = s->taken || mentions_words(s, bytes, want);
 	}
+}
+
+static void mentions_look_in_segment(struct mentions *s, const struct cursor *c, const struct binary_segment *g)
+{
+	mentions_look(s, c, g->vaddr, g->offset, MIN(g->filesz, (uint64_t)UINT32_MAX), g->flags & PF_X);
+}
+
+/* In the code around the function: as much of a file as a search may look through. */
+static void mentions_look_nearby(struct mentions *s, const struct cursor *c)
+{
+	const uint64_t low = s->start - MIN(s->start, (uint64_t)SEARCH_SCAN / 2), high = low + SEARCH_SCAN;
+
+	for (uint32_t i = 0; i < s->b->nr_segments && !s->taken; i++) {
+		const struct binary_segment *g = &s->b->segments[i];
+		const uint64_t from = MAX(low, g->vaddr) & ~7ULL, to = MIN(high, g->vaddr + g->filesz);
+
+		if (g->flags & PF_X && from >= g->vaddr && from < to)
+			mentions_look(s, c, from, g->offset + (from - g->vaddr), to - from, true);
+	}
+}
+
+/* By what the loader is to store; in a form that is not read, anything may be. */
+static void mentions_look_in_relocations(struct mentions *s, const struct cursor *c)
+{
+	const struct binary_section *rela = binary_section(s->b, ".rela.dyn");
+
+	if (!rela || rela->type != SHT_RELA || rela->size > RELOCATIONS_MAX || binary_section(s->b, ".relr.dyn"))
+		s->taken = true;
+	else
+		mentions_look(s, c, rela->addr, rela->offset, rela->size, false);
 }
 
 static uint64_t mentions_bytes(const struct binary *b)
@@ -389,7 +421,7 @@ static bool calls_look_for_address(struct calls *k, struct cursor *c, struct bin
 		return false;
 	*known = mentions_afford(&s, c);
 	for (uint32_t i = 0; *known && i < b->nr_segments && !s.taken; i++)
-		mentions_look(&s, c, &b->segments[i]);
+		mentions_look_in_segment(&s, c, &b->segments[i]);
 	return s.called && !s.taken;
 }
 
@@ -411,6 +443,45 @@ static bool calls_is_by_address_only(struct calls *k, struct cursor *c, const st
 	return answer;
 }
 
+static bool calls_look_for_pointer(struct calls *k, struct cursor *c, struct binary *b, uint64_t start, uint64_t end,
+				   bool *known)
+{
+	struct mentions s = {.b = b, .start = start, .end = end};
+	uint32_t left = SEARCH_WORK; /* of its own: once in a stack, and what is not found out is not held against the trial */
+
+	*known = true;
+	if (b->type != ET_DYN || !c->arch->mentions || !b->is_64 || mentions_bytes(b) <= SEARCH_SCAN)
+		return true;
+	*known = c->scan_left == SEARCH_SCAN;
+	if (!*known)
+		return true;
+	c->scan_left = 0;
+	mentions_look_nearby(&s, c);
+	if (!s.taken && !imports_is_exported(&k->imports, b, start, &left) && left)
+		mentions_look_in_relocations(&s, c);
+	else
+		s.taken = true;
+	return s.taken;
+}
+
+/*
+ * Whether a call through a pointer may lead to the function, of a file that is too large to be looked through: code near
+ * it takes its address or jumps to it, a relocation has its address, or it has a name for others.
+ */
+static bool calls_is_pointed_to(struct calls *k, struct cursor *c, const struct code_range *f)
+{
+	struct binary *b = f->map->file->binary;
+	struct question q = {.what = CALLS_POINTED_TO, .of = b->id, .of_at = mapping_address(f->map, f->start)};
+	bool answer, known;
+
+	if (calls_answered(k, &q, &answer))
+		return answer;
+	answer = calls_look_for_pointer(k, c, b, q.of_at, q.of_at + (f->end - f->start), &known);
+	if (known)
+		calls_keep(k, &q, answer);
+	return answer;
+}
+
 /* --- where a call leads --- */
 
 /*
@@ -424,7 +495,7 @@ static bool calls_pointer_leads_to(struct calls *k, struct cursor *c, const stru
 }
 
 bool calls_lead_to(struct calls *k, struct cursor *c, const struct mapping *m, uint64_t pc,
-		   const struct code_range *callee)
+		   const struct code_range *callee, bool first)
 {
 	uint64_t target = 0;
 
@@ -434,7 +505,7 @@ bool calls_lead_to(struct calls *k, struct cursor *c, const struct mapping *m, u
 			return true;
 		return calls_pointer_leads_to(k, c, m, pc, callee);
 	case CALL_INDIRECT:
-		return calls_pointer_leads_to(k, c, m, pc, callee);
+		return calls_pointer_leads_to(k, c, m, pc, callee) && (!first || calls_is_pointed_to(k, c, callee));
 	case CALL_DIRECT:
 		return code_range_contains(callee, target) || calls_jump_to(k, c, target, callee) ||
 		       (calls_jump_away(k, c, target) && calls_pointer_leads_to(k, c, m, pc, callee));

@@ -8,7 +8,9 @@
  * them, for all processes. Bounds: what has to be read costs work of the
  * stack's searches (cursor.h); where that is used up, the answer is "no" and is
  * not cached. A file is looked through for an address only as far as SEARCH_SCAN
- * lasts: else nothing is known to be called by address only.
+ * lasts: else nothing is known to be called by address only. One question in a
+ * stack, about a pointer to a function of a larger file, reads SEARCH_SCAN of its
+ * code, its symbols and its relocations, some 10 ms for the largest; it is asked once.
  */
 #ifndef OTP_UNWIND_CALLS_H
 #define OTP_UNWIND_CALLS_H
@@ -30,6 +32,7 @@ enum calls_question {
 	CALLS_JUMPS,           /* to the function "of" */
 	CALLS_JUMPS_AWAY,      /* as its last call, through a register */
 	CALLS_BY_ADDRESS_ONLY, /* is "of" called */
+	CALLS_POINTED_TO,      /* may "of" be */
 };
 
 struct calls {
@@ -61,9 +64,12 @@ bool calls_function(struct calls *k, const struct mapping *m, uint64_t pc, struc
 /* The call before a return address in m; *target: of a direct one, in the process. */
 enum arch_call calls_kind(const struct cursor *c, const struct mapping *m, uint64_t pc, uint64_t *target);
 
-/* Whether pc, in m, is a return address of a call that led to the function callee. */
+/*
+ * Whether pc, in m, is a return address of a call that led to the function callee. first: as the first of a trial, where a
+ * former call and its caller fit best; a pointer to the callee is looked for then.
+ */
 bool calls_lead_to(struct calls *k, struct cursor *c, const struct mapping *m, uint64_t pc,
-		   const struct code_range *callee);
+		   const struct code_range *callee, bool first);
 
 /* Whether the function that is called at target may leave by a jump through a register: to anywhere, with its caller. */
 bool calls_jump_away(struct calls *k, struct cursor *c, uint64_t target);

@@ -30,7 +30,7 @@
 #define SEARCHES_MAX  8
 #define TRIAL_FRAMES  48
 #define TRIAL_ENOUGH  4 /* frames: then a trial holds that has left what is searched, and knows the frame pointer */
-#define OWNER_WORDS   16  /* above the stack pointer, for a caller whose frame pointer was left alone */
+#define OWNER_WORDS   20  /* above the stack pointer, for a caller whose frame pointer was left alone: 19 in a query */
 #define SAVED_WORDS   8	  /* below a return address, where registers are saved first */
 #define FRAME_FAR     (1 << 20)
 #define BUFFER_ALIGNED 4096
@@ -165,7 +165,7 @@ static int trial_arrived(struct search *s, struct cursor *t, const struct code_r
 	t->map = m;
 	if (m->file != left->file)
 		t->valid &= t->arch->survive;
-	if (calls_lead_to(s->calls, s->c, m, pc, callee))
+	if (calls_lead_to(s->calls, s->c, m, pc, callee, frames == 0))
 		return trial_is_enough(s, t, frames) ? TRIAL_HOLDS : TRIAL_GOES_ON;
 	return rules_find(s->rules, t->arch, m->file->binary, mapping_address(m, pc - 1), &hit).packed->state == PACKED_ROOT
 		       ? TRIAL_HOLDS

@@ -566,6 +566,52 @@ START_TEST(call_by_pointer_does_not_lead_to_a_function_that_is_always_called_by_
 }
 END_TEST
 
+#define LARGE (2 << 20) /* bytes: more of a file than a search may look through */
+#define RELA  0x180000
+#define SHDRS 0x200000
+
+/* The same file with much behind it, and a relocation that stores addend. */
+static void reopen_large(int64_t addend)
+{
+	static uint8_t image[LARGE + 0x1000];
+	Elf64_Ehdr *e = (Elf64_Ehdr *)image;
+	Elf64_Phdr *p = (Elf64_Phdr *)(image + sizeof(*e));
+	Elf64_Shdr *shdr = (Elf64_Shdr *)(image + SHDRS);
+	const Elf64_Rela rela = {.r_offset = 0x2f00, .r_info = R_X86_64_RELATIVE, .r_addend = addend};
+
+	memcpy(image, tiny.image, sizeof(tiny.image));
+	memcpy(shdr, image + e->e_shoff, 3 * sizeof(*shdr));
+	memcpy(image + RELA, &rela, sizeof(rela));
+	memcpy(image + shdr[2].sh_offset + 32, ".rela.dyn", 10);
+	shdr[2].sh_size = 64;
+	shdr[3] = (Elf64_Shdr){.sh_name = 32, .sh_type = SHT_RELA, .sh_addr = RELA, .sh_offset = RELA, .sh_size = sizeof(rela)};
+	e->e_shoff = SHDRS;
+	e->e_shnum = 4;
+	p->p_filesz = p->p_memsz = LARGE;
+	binary_put(binary);
+	space_put(space);
+	ck_assert_int_eq(binary_open_memory(image, sizeof(image), "large", &binary), 0);
+	space = tiny_space(binary, BASE);
+	tiny_add_anon(&space, JIT, JIT + 0x1000);
+}
+
+START_TEST(call_by_pointer_leads_to_no_function_of_a_large_file_that_nothing_points_to)
+{
+	const int32_t rel = 0x2100 - (0x2080 + 7);
+
+	searched();
+	put_call(0x2310);
+	reopen_large(0x2200);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2310);
+	reopen_large(0x2100);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	memcpy(&tiny.image[0x2080], "\x48\x8d\x05", 3); /* lea 0x2100(%rip),%rax */
+	memcpy(&tiny.image[0x2083], &rel, sizeof(rel));
+	reopen_large(0x2200);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+}
+END_TEST
+
 START_TEST(caller_may_have_called_what_jumped_to_generated_code)
 {
 	searched();
@@ -1208,6 +1254,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, frame_pointer_that_generated_code_left_alone_is_the_callers);
 	tcase_add_test(t, frame_pointer_that_generated_code_saved_is_found);
 	tcase_add_test(t, call_by_pointer_does_not_lead_to_a_function_that_is_always_called_by_address);
+	tcase_add_test(t, call_by_pointer_leads_to_no_function_of_a_large_file_that_nothing_points_to);
 	tcase_add_test(t, caller_may_have_called_what_jumped_to_generated_code);
 	tcase_add_test(t, search_waits_for_a_file_that_is_not_open);
 	tcase_add_test(t, search_goes_on_beyond_a_copy_that_is_too_short);

@@ -17,6 +17,7 @@ ALL = os.environ.get("GENERATED") == "all"
 STOPS = 300 if ALL else 30
 BUSY = 60 + STOPS // 2
 SECONDS = 10 # of a profile
+TOOL = os.path.join(lib.BUILD, "unwind_stops")
 TEXT = "the quick brown fox jumps over lazy dogs aaaaaaaaaaaaaaaaaaaaaaa 1f7"
 PATTERN = r"(\w+)\s(\w+)\s.*(a|aa)+c\1"
 JIT = ("jit=on", "jit_above_cost=0", "jit_inline_above_cost=0", "jit_optimize_above_cost=0",
@@ -76,14 +77,14 @@ def client_of(base, command):
 
 
 def tensorflow():
-    p = lib.start([os.environ["TENSORFLOW"], "-c", TRAINING, str(4 * BUSY)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    p = lib.start([os.environ["TENSORFLOW"], "-c", TRAINING, str(4 * BUSY)], stdout=subprocess.PIPE,
+                  stderr=subprocess.DEVNULL)
     p.stdout.readline()
     return p
 
 
 def compare(where):
-    tool = os.path.join(lib.BUILD, "unwind_stops")
-    told = subprocess.run([tool, where], capture_output=True, text=True)
+    told = subprocess.run([TOOL, where], capture_output=True, text=True)
     m = re.search(r"^(\d+) stops, (\d+) equal; (\d+) frames", told.stdout, re.M)
     return [int(x) for x in m.groups()] if m else [0, 0, 0], told.stdout
 
@@ -102,8 +103,8 @@ def mislead(where):
 def check_stops(name, pid, stops):
     """At least stops of them, each equal to the witness'; which is no witness if it cannot contradict."""
     where = os.path.join(lib.scratch(), "stops")
-    told = subprocess.run([os.path.join(lib.HERE, "compare_gdb.sh"), os.path.join(lib.BUILD, "unwind_stops"), str(stops),
-                           str(pid)], capture_output=True, text=True, env=dict(os.environ, STOPS_GENERATED="1", KEEP=where))
+    told = subprocess.run([os.path.join(lib.HERE, "compare_gdb.sh"), TOOL, str(stops), str(pid)], capture_output=True,
+                          text=True, env=dict(os.environ, STOPS_GENERATED="1", KEEP=where))
     (seen, equal, frames), text = compare(where)
     lib.ok(seen == stops and equal == stops, "%s: the stack is the one that generated code returned to on %d of %d random stops "
            "(%d frames)" % (name, equal, stops, frames))
@@ -136,8 +137,8 @@ def check_profile(name, command, service, maker):
 def check_pgbench():
     script = workloads_native.written("query.sql", QUERY.replace("1000)", "20)") + ";\n")
     _, base = workloads_native.postgres_server(*JIT)
-    check_profile("PostgreSQL under pgbench", ["pgbench", "-n", "-f", script, "-c", "2", "-T", str(SECONDS)] + base + ["postgres"],
-                  "postgres", "postgres")
+    check_profile("PostgreSQL under pgbench", ["pgbench", "-n", "-f", script, "-c", "2", "-T", str(SECONDS)] + base +
+                  ["postgres"], "postgres", "postgres")
 
 
 def check(name, tools, begin, stops=STOPS):

@@ -12,8 +12,8 @@ cd "$(dirname "$0")" || exit 1
 # What is sampled and named; how it is sent; the hub; and by perf's sampler what depends on that.
 host=(stacks ledger real storm debuginfod guard guard_start truth callsites shares witnesses record convert errors targets
 	explain sizing hostile hang fairness paths container leaks sandbox unit takeover forged views status model debug_files
-	hostile_debug selection code makers generated interpreted embedded fakes hotspot hotspot_churn hotspot_leaf hotspot_virtual
-	javascript erlang lua dotnet short doctor events golang golang_labels golang_modes lockstep)
+	hostile_debug selection code makers generated interpreted embedded fakes hotspot hotspot_churn hotspot_leaf
+	hotspot_virtual javascript erlang lua dotnet short doctor events golang golang_labels golang_modes lockstep)
 send=(reload otlp_grpc spool faults collector conformance self_metrics)
 hub=(hub hub_api hub_select hub_net hub_hostile hub_top hub_page hub_page_slots hub_agree)
 perf=(perf:ledger perf:events perf:agree perf:record perf:ordinary perf:shares perf:selection perf:model perf:views
@@ -25,8 +25,8 @@ if [ "${1:-}" = full ]; then
 	hub+=(hub_schema)
 	export TRUTH=${TRUTH:-all} GUARD_FULL=${GUARD_FULL:-1} KILLS=${KILLS:-50} OTPROF_MUTATIONS=${OTPROF_MUTATIONS:-1500}
 	export HANG=${HANG:-all} COLLECTOR=${COLLECTOR:-build} OUTAGE=${OUTAGE:-full} FAULTS=${FAULTS:-full}
-	export INTERPRETED=${INTERPRETED:-all} EMBEDDED=${EMBEDDED:-all} GOLANG=${GOLANG:-all}
-	export HOTSPOT=${HOTSPOT:-all} JAVASCRIPT=${JAVASCRIPT:-all} ERLANG=${ERLANG:-all} DOTNET=${DOTNET:-all} LUA=${LUA:-long} GENERATED=${GENERATED:-all}
+	export INTERPRETED=${INTERPRETED:-all} EMBEDDED=${EMBEDDED:-all} GOLANG=${GOLANG:-all} GENERATED=${GENERATED:-all}
+	export HOTSPOT=${HOTSPOT:-all} JAVASCRIPT=${JAVASCRIPT:-all} ERLANG=${ERLANG:-all} DOTNET=${DOTNET:-all} LUA=${LUA:-long}
 	limit=${E2E_TIMEOUT:-1200}
 fi
 [ $# != 0 ] || set -- +host +send +hub +perf

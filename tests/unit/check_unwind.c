@@ -445,6 +445,29 @@ START_TEST(buffer_of_pages_is_left_by_the_stack_pointer_that_it_keeps)
 }
 END_TEST
 
+START_TEST(buffer_of_the_heap_is_left_to_the_bytes_that_were_copied_besides)
+{
+	uint64_t base[16] = {0};
+
+	searched();
+	word(3, 0);
+	reg[RSP] = in.stack_addr = 0x10000000;
+	in.stack_len = 128;
+	stack[4] = 0x10000f00; /* another pointer into the heap, beyond the copy */
+	stack[15] = STACK + 8 * 2;
+	in.stack_end = STACK + sizeof(base);
+	EXPECT(UNWIND_UNREADABLE, JIT + 0x10);
+	ck_assert_uint_eq(out.fail_addr, STACK + 8 * 2); /* asks for them */
+	base[8] = BASE + 0x2110;
+	base[12] = BASE + 0x2310;
+	in.base = (const uint8_t *)base;
+	in.base_addr = STACK;
+	in.base_len = sizeof(base);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	ck_assert_uint_eq(out.frames[1].guess, FRAME_BY_SEARCH);
+}
+END_TEST
+
 START_TEST(former_call_that_leads_to_no_code_is_passed_over_wherever_it_ends)
 {
 	searched_by_pointer();
@@ -1245,6 +1268,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, caller_of_generated_code_is_searched_for);
 	tcase_add_test(t, caller_is_found_beyond_a_frame_of_a_page);
 	tcase_add_test(t, buffer_of_pages_is_left_by_the_stack_pointer_that_it_keeps);
+	tcase_add_test(t, buffer_of_the_heap_is_left_to_the_bytes_that_were_copied_besides);
 	tcase_add_test(t, former_call_that_leads_to_no_code_is_passed_over_wherever_it_ends);
 	tcase_add_test(t, search_that_fails_asks_for_no_larger_copy);
 	tcase_add_test(t, generated_code_may_be_called_by_address_from_its_own_region);

@@ -49,6 +49,7 @@ struct search {
 	struct rules *rules;
 	struct calls *calls;
 	struct cursor *c; /* in the generated code */
+	uint64_t from;	  /* the lowest word that is searched: at the stack pointer, but for a buffer's frame */
 	unsigned trials;
 };
 
@@ -95,7 +96,7 @@ enum { TRIAL_FAILS, TRIAL_HOLDS, TRIAL_GOES_ON, TRIAL_NEEDS_FP };
 /* Addresses of former calls lie in the generated code's own frame, which the search may not leave. */
 static bool trial_left_search(const struct search *s, const struct cursor *t)
 {
-	return t->reg[t->arch->sp] - s->c->reg[s->c->arch->sp] > 8 * SEARCH_WORDS;
+	return t->reg[t->arch->sp] - s->from > 8 * SEARCH_WORDS;
 }
 
 /* Further out, a stack that ends in whatever way is the thread's own. */
@@ -241,14 +242,14 @@ static bool search_may_be_fp(uint64_t fp, uint64_t sp)
 static int search_try_pointers(struct search *s, uint64_t sp, uint64_t pc)
 {
 	struct cursor *c = s->c;
-	const uint64_t from = c->reg[c->arch->sp], mine = c->reg[c->arch->fp];
+	const uint64_t mine = c->reg[c->arch->fp];
 	enum search_lack lack;
 	uint64_t fp;
 	int r = 0;
 
 	if (cursor_is_valid(c, c->arch->fp) && search_may_be_fp(mine, sp))
 		r = search_try(s, sp, pc, mine, &lack);
-	for (uint64_t n = 2; !r && n <= SAVED_WORDS && sp - 8 * n >= from; n++)
+	for (uint64_t n = 2; !r && n <= SAVED_WORDS && sp - 8 * n >= s->from; n++)
 		if (cursor_load(c, sp - 8 * n, &fp) == 0 && search_may_be_fp(fp, sp))
 			r = search_try(s, sp, pc, fp, &lack);
 	return r;
@@ -296,16 +297,25 @@ static int search_words(struct search *s, uint64_t end)
 	return STEP_NOTHING;
 }
 
-/* The first return address among the words from at on, above the registers that were saved. */
-static int search_above_saved(struct search *s, uint64_t at)
+/* The outermost bytes of the thread's stack can be copied besides. */
+static bool search_may_be_in_base(const struct cursor *c, uint64_t addr)
+{
+	return addr < c->in->stack_end && c->in->stack_end - addr <= OTP_BASE_LIMIT;
+}
+
+/* The first return address among the words from s->from on, above the registers that were saved. */
+static int search_above_saved(struct search *s, uint64_t *missing)
 {
 	struct cursor *c = s->c;
 	uint64_t word;
 	int r;
 
-	for (unsigned n = 0; n < SAVED_WORDS; n++, at += 8) {
-		if (cursor_load(c, at, &word) < 0)
-			return c->fault == UNWIND_UNREADABLE ? STEP_NOTHING : cursor_cut(c, c->fault);
+	for (uint64_t at = s->from; at < s->from + 8 * SAVED_WORDS; at += 8) {
+		if (cursor_load(c, at, &word) < 0) {
+			if (search_may_be_in_base(c, at) || (c->fault == UNWIND_SHORT && !*missing))
+				*missing = at;
+			return STEP_NOTHING;
+		}
 		word &= c->arch->address_mask;
 		r = search_word(s, word);
 		if (r == WORD_ENTERS)
@@ -317,27 +327,40 @@ static int search_above_saved(struct search *s, uint64_t at)
 	return STEP_NOTHING;
 }
 
+/* What may be kept in the buffer's head is tried; *missing: bytes that one of these leads to, and that were not copied. */
+static int search_head(struct search *s, uint64_t *missing)
+{
+	struct cursor *c = s->c;
+	const uint64_t sp = c->reg[c->arch->sp], head = sp + 8 * BUFFER_HEAD;
+	int r = STEP_NOTHING;
+
+	for (uint64_t at = sp; at < head && r == STEP_NOTHING; at += 8) {
+		if (cursor_load(c, at, &s->from) < 0)
+			break;
+		if (s->from % 8 == 0 && ((s->from >= head && s->from - head < FRAME_FAR) || search_may_be_in_base(c, s->from)))
+			r = search_above_saved(s, missing);
+	}
+	s->from = sp;
+	return r;
+}
+
 /*
- * Out of a buffer of a size known only at run time, on a page: the former stack pointer is kept near its begin. Former
- * calls in it are not looked at. oneDNN, cpu/x64/gemm/f32/jit_avx512_common_gemm_f32.cpp: ORIG_SP, 120 bytes up.
+ * Out of a buffer of a size known only at run time, on a page of the stack or elsewhere: the former stack pointer is
+ * kept near its begin. Former calls in it are not looked at. oneDNN, cpu/x64/gemm/f32/jit_avx512_common_gemm_f32.cpp:
+ * ORIG_SP, 120 bytes up; a buffer on the stack, or of the heap where it would be large.
  */
 static int search_buffer(struct search *s)
 {
 	struct cursor *c = s->c;
-	const uint64_t sp = c->reg[c->arch->sp], head = sp + 8 * BUFFER_HEAD;
 	const struct reach reach = c->reach;
-	uint64_t former;
-	int r = STEP_NOTHING;
+	uint64_t missing = 0;
+	int r = c->reg[c->arch->sp] % BUFFER_ALIGNED ? STEP_NOTHING : search_head(s, &missing);
 
-	for (uint64_t at = sp; sp % BUFFER_ALIGNED == 0 && at < head && r == STEP_NOTHING; at += 8) {
-		if (cursor_load(c, at, &former) < 0)
-			break;
-		if (former % 8 == 0 && former >= head && former - sp < FRAME_FAR)
-			r = search_above_saved(s, former);
-	}
 	if (r == STEP_NOTHING)
 		c->reach = reach;
-	return r;
+	if (r != STEP_NOTHING || !missing)
+		return r;
+	return cursor_load(c, missing, &missing) < 0 ? cursor_cut(c, c->fault) : STEP_NOTHING;
 }
 
 /* Whether, by its table, the caller at pc has its frame at the frame pointer: CFA is fp + 16. */
@@ -438,7 +461,7 @@ static int search_all(struct search *s)
 
 int step_search(struct rules *rules, struct calls *calls, struct cursor *c)
 {
-	struct search s = {.rules = rules, .calls = calls, .c = c};
+	struct search s = {.rules = rules, .calls = calls, .c = c, .from = c->reg[c->arch->sp]};
 	const struct reach reach = c->reach;
 	int step;
 

@@ -134,6 +134,7 @@ struct unwind_input {
 	uint64_t base_addr;  /* a second copy: the outermost bytes of the thread's own stack */
 	const uint8_t *base; /* borrowed for the call; NULL: none */
 	uint32_t base_len;
+	uint64_t stack_end;  /* of the thread's own stack; 0: unknown */
 	const struct unwind_gate *gates; /* borrowed for the call; NULL: none */
 	uint32_t nr_gates;
 	const struct unwind_other *other; /* borrowed for the call; NULL: none */

@@ -37,6 +37,7 @@ static void pipeline_unwind_input(struct pipeline *p, const struct attempt *a, s
 		.stack_addr = s->stack_addr,
 		.stack = s->stack,
 		.stack_len = s->stack_len,
+		.stack_end = s->head.stack_end,
 		.base_addr = s->base_addr,
 		.base = s->base,
 		.base_len = s->base_len,

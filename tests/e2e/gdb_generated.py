@@ -6,6 +6,7 @@ met with the stack pointer right above its word is the caller."""
 import gdb
 
 NEARBY = 12 << 10 # bytes of the stack in which the caller's return address is looked for
+BASE = 64 << 10   # and of the outermost of the thread's own stack, where the code has left that
 PATIENCE = 2000   # breakpoints passed until the code has returned
 MASK = (1 << 64) - 1
 
@@ -44,6 +45,18 @@ class Regions:
         return code[2] == 0xe8 or any(code[7 - n] == 0xff and code[8 - n] >> 3 & 7 == 2 for n in (2, 3, 4, 6, 7))
 
 
+def base_of(regions, sp):
+    """(address, bytes) of the outermost of the thread's own stack, where the stack pointer is not there; else None."""
+    stack = next((r for r in regions.all if r[3] == "[stack]"), None)
+    main = gdb.selected_thread().ptid[0] == gdb.selected_thread().ptid[1]
+    # glibc has a thread's descriptor on its stack, which begins right below.
+    own, end = (stack, stack[1]) if main else (regions.find(reg("fs_base")), reg("fs_base"))
+    if not own or own[0] <= sp < own[1]:
+        return None
+    start = max(own[0], end - BASE) & ~7
+    return start, read(start, end - start)
+
+
 def innermost(regions):
     """The pcs up to the first frame of generated code, and the stack pointer there; None: there is none."""
     pcs, frame = [], gdb.newest_frame()
@@ -70,9 +83,10 @@ def outermost(regions):
 
 def run_to_caller(regions, sp):
     """Whether the generated code, whose stack pointer is sp, has returned to code of a file."""
-    region = regions.find(sp)
-    words = memoryview(read(sp, min(NEARBY, region[1] - sp) // 8 * 8)).cast("Q")
-    words = {sp + 8 * i: w for i, w in enumerate(words) if regions.is_return_address(w)}
+    region, base = regions.find(sp), base_of(regions, sp)
+    start, stack = base or (sp, read(sp, min(NEARBY, region[1] - sp)))
+    words = memoryview(stack[:len(stack) // 8 * 8]).cast("Q")
+    words = {start + 8 * i: w for i, w in enumerate(words) if regions.is_return_address(w)}
     points = [gdb.Breakpoint("*%d" % pc, internal=True) for pc in set(words.values())]
     gdb.execute("set scheduler-locking on", to_string=True)
     try:

@@ -123,6 +123,7 @@ class Writer:
         start = max(sp - RED_ZONE, region[0])
         length = min(region[1] - start, LIMIT)
         stack = gdb_generated.read(start, length)
+        base = gdb_generated.base_of(gdb_generated.Regions(text), sp) if GENERATED else None
         pcs, why = backtrace(text)
         if not pcs:
             return False
@@ -131,6 +132,9 @@ class Writer:
         self.stops.write("regs %s\n" % " ".join("%x" % r for r in regs))
         self.stops.write("stack %x %x %x\n" % (start, length, self.stacks.tell()))
         self.stacks.write(stack)
+        if base:
+            self.stops.write("base %x %x %x\n" % (base[0], len(base[1]), self.stacks.tell()))
+            self.stacks.write(base[1])
         self.stops.write("why %s\n" % why)
         self.stops.write("pcs %s\n" % " ".join("%x" % p for p in pcs))
         return True

@@ -25,6 +25,8 @@ struct stop {
 	uint64_t reg[OTP_REGS_X86_64];
 	uint64_t stack_addr;
 	uint32_t stack_len;
+	uint64_t base_addr; /* the outermost bytes of the thread's stack, where it had left that */
+	uint32_t base_len;
 	uint64_t *pcs; /* gdb's */
 	size_t nr_pcs;
 	char why[128]; /* gdb's reason for the end */
@@ -36,7 +38,7 @@ struct session {
 	struct space *space;
 	struct unwinder *unwinder;
 	struct unwind_stack *out;
-	uint8_t *stack;
+	uint8_t *stack, *base;
 	uint8_t *vdso;
 	size_t vdso_len;
 	FILE *bytes;
@@ -98,6 +100,10 @@ static void unwind_stop(struct session *s, const struct stop *stop)
 		.stack_addr = stop->stack_addr,
 		.stack = s->stack,
 		.stack_len = stop->stack_len,
+		.base_addr = stop->base_addr,
+		.base = stop->base_len ? s->base : NULL,
+		.base_len = stop->base_len,
+		.stack_end = stop->base_addr + stop->base_len,
 		.short_read = stop->stack_len < STACK_MAX,
 	};
 	const struct mapping *wait;
@@ -179,14 +185,14 @@ static int read_regs(const char *p, struct stop *stop)
 	return 0;
 }
 
-static int read_stack(struct session *s, const char *p, struct stop *stop)
+static int read_bytes(struct session *s, const char *p, uint8_t *bytes, uint64_t *addr, uint32_t *len)
 {
 	uint64_t offset;
 
-	if (sscanf(p, "%" SCNx64 " %" SCNx32 " %" SCNx64, &stop->stack_addr, &stop->stack_len, &offset) != 3 ||
-	    stop->stack_len > STACK_MAX || fseek(s->bytes, (long)offset, SEEK_SET) < 0)
+	if (sscanf(p, "%" SCNx64 " %" SCNx32 " %" SCNx64, addr, len, &offset) != 3 || *len > STACK_MAX ||
+	    fseek(s->bytes, (long)offset, SEEK_SET) < 0)
 		return -EBADMSG;
-	return fread(s->stack, 1, stop->stack_len, s->bytes) == stop->stack_len ? 0 : -EBADMSG;
+	return fread(bytes, 1, *len, s->bytes) == *len ? 0 : -EBADMSG;
 }
 
 static void read_pcs(const char *p, struct stop *stop)
@@ -203,18 +209,21 @@ static void read_pcs(const char *p, struct stop *stop)
 	}
 }
 
-/* The lines of one stop: maps, regs, stack, why, pcs; the last one completes it. */
+/* The lines of one stop: maps, regs, stack, base if any, why, pcs; the last one completes it. */
 static int take_line(struct session *s, struct stop *stop, char *line)
 {
 	line[strcspn(line, "\n")] = '\0';
-	if (!strncmp(line, "stop ", 5))
+	if (!strncmp(line, "stop ", 5)) {
 		stop->number = (unsigned)strtoul(line + 5, NULL, 10);
-	else if (!strncmp(line, "maps ", 5))
+		stop->base_addr = stop->base_len = 0;
+	} else if (!strncmp(line, "maps ", 5))
 		return load_maps(s, line + 5);
 	else if (!strncmp(line, "regs ", 5))
 		return read_regs(line + 5, stop);
 	else if (!strncmp(line, "stack ", 6))
-		return read_stack(s, line + 6, stop);
+		return read_bytes(s, line + 6, s->stack, &stop->stack_addr, &stop->stack_len);
+	else if (!strncmp(line, "base ", 5))
+		return read_bytes(s, line + 5, s->base, &stop->base_addr, &stop->base_len);
 	else if (!strncmp(line, "why ", 4))
 		snprintf(stop->why, sizeof(stop->why), "%.100s", line + 4);
 	else if (!strncmp(line, "pcs ", 4)) {
@@ -247,9 +256,10 @@ static int run(struct session *s)
 
 	s->bytes = open_in(s->dir, "stacks");
 	s->stack = malloc(STACK_MAX);
+	s->base = malloc(STACK_MAX);
 	s->out = malloc(sizeof(*s->out));
 	stop.pcs = calloc(UNWIND_FRAMES_MAX, sizeof(*stop.pcs));
-	if (!f || !s->bytes || !s->stack || !s->out || !stop.pcs || unwinder_new(NULL, &s->unwinder) < 0)
+	if (!f || !s->bytes || !s->stack || !s->base || !s->out || !stop.pcs || unwinder_new(NULL, &s->unwinder) < 0)
 		return -ENOENT;
 	load_vdso(s);
 	while (!err && getline(&line, &cap, f) > 0)

@@ -618,6 +618,13 @@ static void reopen_large(int64_t addend)
 	tiny_add_anon(&space, JIT, JIT + 0x1000);
 }
 
+/* Pointers are looked for at once. */
+static void anew(void)
+{
+	unwinder_free(unwinder);
+	ck_assert_int_eq(unwinder_new(NULL, &unwinder), 0);
+}
+
 START_TEST(call_by_pointer_leads_to_no_function_of_a_large_file_that_nothing_points_to)
 {
 	const int32_t rel = 0x2100 - (0x2080 + 7);
@@ -626,12 +633,20 @@ START_TEST(call_by_pointer_leads_to_no_function_of_a_large_file_that_nothing_poi
 	put_call(0x2310);
 	reopen_large(0x2200);
 	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2310);
+	anew();
 	reopen_large(0x2100);
 	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
 	memcpy(&tiny.image[0x2080], "\x48\x8d\x05", 3); /* lea 0x2100(%rip),%rax */
 	memcpy(&tiny.image[0x2083], &rel, sizeof(rel));
+	anew();
 	reopen_large(0x2200);
 	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	/* Until it is known. */
+	memset(&tiny.image[0x2080], 0, 3);
+	reopen_large(0x2200);
+	for (int i = 0; i < 4; i++)
+		EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2310);
 }
 END_TEST
 

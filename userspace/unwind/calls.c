@@ -18,6 +18,7 @@
 #define CHUNK	    4096  /* of a file that is looked through for an address; pieces overlap by what has one */
 #define OVERLAP	    8
 #define RELOCATIONS_MAX (32u << 20) /* bytes; libtensorflow_cc has 18 MiB */
+#define POINTER_REST 4 /* times that a pointer is not looked for after it was: stacks cost some milliseconds on average */
 
 bool calls_spend(struct cursor *c, uint32_t work)
 {
@@ -365,13 +366,17 @@ static void mentions_look_in_segment(struct mentions *s, const struct cursor *c,
 static void mentions_look_nearby(struct mentions *s, const struct cursor *c)
 {
 	const uint64_t low = s->start - MIN(s->start, (uint64_t)SEARCH_SCAN / 2), high = low + SEARCH_SCAN;
+	uint64_t left = SEARCH_SCAN; /* segments may overlap */
 
-	for (uint32_t i = 0; i < s->b->nr_segments && !s->taken; i++) {
+	for (uint32_t i = 0; i < s->b->nr_segments && !s->taken && left; i++) {
 		const struct binary_segment *g = &s->b->segments[i];
 		const uint64_t from = MAX(low, g->vaddr) & ~7ULL, to = MIN(high, g->vaddr + g->filesz);
+		const uint64_t length = from >= g->vaddr && from < to ? MIN(to - from, left) : 0;
 
-		if (g->flags & PF_X && from >= g->vaddr && from < to)
-			mentions_look(s, c, from, g->offset + (from - g->vaddr), to - from, true);
+		if (!length || !(g->flags & PF_X))
+			continue;
+		mentions_look(s, c, from, g->offset + (from - g->vaddr), length, true);
+		left -= length;
 	}
 }
 
@@ -447,12 +452,13 @@ static bool calls_look_for_pointer(struct calls *k, struct cursor *c, struct bin
 				   bool *known)
 {
 	struct mentions s = {.b = b, .start = start, .end = end};
-	uint32_t left = SEARCH_WORK; /* of its own: once in a stack, and what is not found out is not held against the trial */
+	uint32_t left = SEARCH_WORK; /* of its own: what is not found out is not held against the trial */
 
 	*known = true;
 	if (b->type != ET_DYN || !c->arch->mentions || !b->is_64 || mentions_bytes(b) <= SEARCH_SCAN)
 		return true;
-	*known = c->scan_left == SEARCH_SCAN;
+	*known = c->scan_left == SEARCH_SCAN && !k->pointer_rest;
+	k->pointer_rest = *known ? POINTER_REST : k->pointer_rest - MIN(k->pointer_rest, 1u);
 	if (!*known)
 		return true;
 	c->scan_left = 0;

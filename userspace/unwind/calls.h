@@ -8,9 +8,10 @@
  * them, for all processes. Bounds: what has to be read costs work of the
  * stack's searches (cursor.h); where that is used up, the answer is "no" and is
  * not cached. A file is looked through for an address only as far as SEARCH_SCAN
- * lasts: else nothing is known to be called by address only. One question in a
- * stack, about a pointer to a function of a larger file, reads SEARCH_SCAN of its
- * code, its symbols and its relocations, some 10 ms for the largest; it is asked once.
+ * lasts: else nothing is known to be called by address only. A question about a
+ * pointer to a function of a larger file reads SEARCH_SCAN of its code, its symbols
+ * and its relocations, some 10 ms for the largest: one in a stack at most, and not in
+ * the next ones. Until it is answered, a pointer may lead there.
  */
 #ifndef OTP_UNWIND_CALLS_H
 #define OTP_UNWIND_CALLS_H
@@ -38,6 +39,7 @@ enum calls_question {
 struct calls {
 	struct rules *rules; /* borrowed */
 	struct imports imports;
+	unsigned pointer_rest; /* times until the next pointer is looked for */
 	struct {
 		uint32_t file;
 		uint64_t at, start, end; /* in the file */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program of .NET whose functions differ only by name and know how long they ran: names, lines, callers and shares of code
-of the JIT compiler, and of the framework, which was compiled before. DOTNET=all: .NET 9 and 10 too, and each tier alone."""
+of the JIT compiler, and of the framework, which was compiled before; lines by a PDB in the assembly or beside it.
+DOTNET=all: .NET 9 and 10 too, and each tier alone."""
 import collections
 import os
 import platform
@@ -54,6 +55,7 @@ LINES = {
 }
 CALLS = ["Known.Program.Tiny(long, long)", "Known.Program.Small(object[], long, long)", "Known.Program.Calls(long)", TIMED]
 CALLED_AT = ["small", "calls", "timed"]
+OTHER_BUILD = " with another build's PDB beside it"
 MISSING = (dotnet_runtime.Unavailable, OSError, ValueError, LookupError, struct.error, tarfile.TarError, zipfile.BadZipFile)
 # What the framework calls to sort texts, and only then; and to make them.
 SORTS = re.compile(r"System\.(Array\.Sort|Collections\.Generic\.(Generic)?ArraySortHelper<)")
@@ -95,10 +97,10 @@ def leaf_of(stack):
     return None, None
 
 
-def run(d, label, argv, env):
+def run(d, label, argv, env, ms=MS):
     """It runs a little until its memory is read, then for so long."""
     go, before = os.path.join(lib.scratch(), "go"), functions(d)
-    p = lib.start(argv + [str(MS), go], stdout=subprocess.PIPE, text=True, env=dict(os.environ, **env))
+    p = lib.start(argv + [str(ms), go], stdout=subprocess.PIPE, text=True, env=dict(os.environ, **env))
     lib.ok(lib.wait_for(lambda: functions(d) > before + 10, 60), "%s: its memory is read" % label)
     time.sleep(2)
     open(go, "w").close()
@@ -194,6 +196,23 @@ def judge(label, samples, took, marks):
     known_program.check_shares(label, counts, {k: took[k] for k in CHAINS if k not in ("Five", "Six")})
 
 
+def judge_other_build(label, samples):
+    """Names are the assembly's, and lines there are none: those of the other build could be wrong."""
+    frames = [(f, s.count) for s in samples for f in s.frames if f[0].startswith("Known.")]
+    all_ = sum(n for _, n in frames)
+    lined = sum(n for f, n in frames if f[4] or f[5] != "truth.dll")
+    lib.ok(all_ > 20 and not lined, "%s: %d of %d frames have lines" % (label, lined, all_))
+
+
+def judge_line_files(last, labels):
+    """Of each program its file counts at least once; the framework has none."""
+    files = last["quality"]["interpreted"]["decoders"]["line_files"]
+    beside = sum("PDB" in label for label in labels) // 2
+    lib.ok(files["read"] >= beside and files["other_build"] >= beside,
+           "%d PDBs beside programs were read, and as many of other builds refused: %s" % (beside, files))
+    lib.ok(not any(files[k] for k in ("broken", "refused", "too_large", "too_many")), "no other one is amiss")
+
+
 def compile_program(symbols):
     """The program, and the lines of its marks: Mono's compiler knows no portable PDBs."""
     program = os.path.join(lib.scratch(), "truth.dll")
@@ -204,6 +223,24 @@ def compile_program(symbols):
         dotnet_runtime.compile_with_mono(SOURCE, program)
         return program, None
     return program, lines_of_marks(symbols)
+
+
+def besides(version, make):
+    """The program with its PDB in a file beside it, then with that of another build, of a source with a line more at its top."""
+    directory, later = lib.scratch(), lib.scratch()
+    with open(SOURCE) as old, open(later + "/truth.cs", "w") as new:
+        new.write("\n" + old.read())
+    for source, where in ((SOURCE, directory), (later + "/truth.cs", later)):
+        dotnet_runtime.compile_with_roslyn(source, where + "/truth.dll", symbols_of(version), where + "/truth.pdb")
+    for label, pdb, ms in ((" with a PDB beside it", directory, MS), (OTHER_BUILD, later, MS // 8)):
+        beside = lib.scratch()
+        argv = make(directory + "/truth.dll", beside)
+        shutil.copy(pdb + "/truth.pdb", beside)
+        yield ".NET " + version + label, argv, {}, lines_of_marks(symbols_of(version)), ms
+
+
+def symbols_of(version):
+    return "TRIMMED" if version == "10" else "WHOLE"
 
 
 def lines_of_marks(symbols):
@@ -217,14 +254,16 @@ def lines_of_marks(symbols):
 def commands():
     """Label, command, environment and marks of each program to run."""
     for version, make in dotnet_runtime.RUNTIMES.items():
-        program, marks = compile_program("TRIMMED" if version == "10" else "WHOLE")
+        program, marks = compile_program(symbols_of(version))
         try:
             argv = make(program, lib.scratch())
         except MISSING as e:
             lib.skip("stacks of .NET " + version, "its runtime is not to be had: %s" % e)
             continue
         for mode, env in MODES.items() if dotnet_runtime.ALL else list(MODES.items())[:1]:
-            yield ".NET " + version + mode, argv, env, marks
+            yield ".NET " + version + mode, argv, env, marks, MS
+        if marks:
+            yield from besides(version, make)
 
 
 def main():
@@ -233,11 +272,15 @@ def main():
     all_ = list(commands())
     lib.need(all_, "stacks of .NET", "there is no runtime")
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"}, targets={"include": ["exe:dotnet", "exe:azmcp"]})
-    ran = [(label, *run(d, label, argv, env), marks) for label, argv, env, marks in all_]
+    ran = [(label, *run(d, label, argv, env, ms), marks) for label, argv, env, marks, ms in all_]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
     for label, pid, took, marks in ran:
-        judge(label, by_pid[pid], took, marks)
+        if label.endswith(OTHER_BUILD):
+            judge_other_build(label, by_pid[pid])
+        else:
+            judge(label, by_pid[pid], took, marks)
+    judge_line_files(last, [label for label, *_ in ran])
     lib.check_ledger(last, "the ledger balances", stopped=True)
 
 

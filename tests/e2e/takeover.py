@@ -38,6 +38,10 @@ def make_files(directory):
     os.mkfifo(os.path.join(directory, "fifo"), 0o666)
     os.mknod(os.path.join(directory, "device"), 0o600 | 0o020000, os.makedev(1, 5))
     os.symlink("/etc/shadow", os.path.join(directory, "link"))
+    put(os.path.join(directory, "app.pdb"), b"BSJB".ljust(100, b"\0"), 0o644)
+    put(os.path.join(directory, "text.pdb"), SECRET * 600, 0o644)
+    os.symlink("app.pdb", os.path.join(directory, "link.pdb"))
+    os.mkfifo(os.path.join(directory, "fifo.pdb"), 0o666)
     sock = socket.socket(socket.AF_UNIX)
     sock.bind(os.path.join(directory, "socket"))
     return sock

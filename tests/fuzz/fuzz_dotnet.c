@@ -1,21 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The memory of a CoreCLR that means harm: a sound one, over which the input is
- * laid in pieces. Regions of methods and stubs, the methods' names, and steps.
+ * laid in pieces. Regions of methods and stubs, the methods' names, and steps; of
+ * an assembly whose PDB is a file of its own, what it names that by.
  */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define WORLD_BYTES (256u << 10)
 #include "tests/lib/world.h"
 
 #include "base/cleanup.h"
+#include "process/beside.h"
 #include "tests/lib/code_world.h"
 #include "tests/lib/dotnet_world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A sound one: what else may be in it is fuzz_dotnet_pdb's. */
+static int beside_of_world(struct memory *m, uint64_t addr, const char *name, int *ret_fd)
+{
+	uint8_t bytes[DOTNET_PDB_MAX];
+	size_t len = dotnet_pdb_make(bytes);
+
+	(void)m;
+	if (addr < WORLD || !beside_name_is_sound(name, strnlen(name, BESIDE_NAME_MAX)))
+		abort();
+	*ret_fd = memfd_create("pdb", MFD_CLOEXEC);
+	return *ret_fd >= 0 && write(*ret_fd, bytes, len) == (ssize_t)len ? 0 : -ENOENT;
+}
 
 static void step_out(const struct runtime_attached *a, const struct runtime_code_made *c, const uint8_t *data)
 {
@@ -38,7 +55,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memset(world, 0, sizeof(world));
 	dotnet_world_make(&a);
-	/* A byte more: to which version the memory belongs. */
+	/* A byte more: where the PDB is, and to which version the memory belongs. */
+	if (data[1] & 0x80)
+		dotnet_put_pdb_path("/build/a.pdb");
+	memory.beside = beside_of_world;
 	((struct dotnet *)(void *)a.param)->row = data[1] % 3;
 	for (size_t i = 2; i < size;)
 		i += world_lay(data + i, size - i);

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as a portable PDB, behind two that say of which method the lines are sought. */
+/*
+ * Any bytes as a portable PDB, behind two that say of which method the lines are sought; and whether it has an id that
+ * is known.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "tests/lib/dotnet_pdb.h"
+
 #include "runtime/dotnet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -26,6 +31,16 @@ static void check(const struct runtime_function *f)
 		abort();
 }
 
+/* That id is in it then. */
+static void check_id(const uint8_t *bytes, size_t len)
+{
+	uint8_t id[DOTNET_PDB_ID];
+
+	memcpy(id, dotnet_pdb_id, sizeof(id));
+	if (dotnet_pdb_check(bytes, len, id) == 0 && !memmem(bytes, len, id, sizeof(id)))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct runtime_function function;
@@ -36,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(&row, data, sizeof(row));
 	memcpy(exact, data, size);
+	check_id(exact + sizeof(row), size - sizeof(row));
 	memset(&function, 0, sizeof(function));
 	if (dotnet_pdb_lines(exact + sizeof(row), size - sizeof(row), row, &function) == 0)
 		check(&function);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a broken engine may send to the monitor: raw packets, questions, plans and walks. */
+/*
+ * What a broken engine may send to the monitor: raw packets, questions, plans and walks; and a broken decoder, about
+ * files.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -53,6 +56,8 @@ static void handle(struct monitor *m)
 		plans_set(m, &message);
 	else if (message.head.type == IPC_WALK)
 		walks_set(m, &message);
+	else if (message.head.type == IPC_BESIDE)
+		decoder_jobs_from(m, 0, &message);
 	else
 		ask(m, message.head.tag & 1 ? ASKER_INDEXER : ASKER_ENGINE);
 	asks_run(&m->asks, 1);
@@ -73,6 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	workers_init(&m->workers);
 	asks_init(&m->asks, &m->workers, targets_names_answered, m);
 	m->workers.engine.sock = engine[0];
+	m->workers.decoder[0].ready = true;
+	m->decoders.slot[0] = (struct decoder_slot){.id = 1, .job = {.pid = 1, .pid_start_ns = 1}};
 	if (size && size < 100000 && send(engine[1], data, size, MSG_DONTWAIT) > 0 && ipc_receive(engine[0], &message) == 1)
 		handle(m);
 	asks_done(&m->asks);

@@ -2,7 +2,8 @@
 /*
  * A made-up portable PDB: two documents, and lines of two methods. Run's points
  * are at 0, 4, 7 (hidden) and 9, on the lines 10, 12 and 13 of /src/a.cs; Call's
- * are at 0, 2 and 4, on 20 and 21, and between them in the other document.
+ * are at 0, 2 and 4, on 20 and 21, and between them in the other document. Its id
+ * is dotnet_pdb_id.
  */
 #ifndef OTP_TESTS_DOTNET_PDB_H
 #define OTP_TESTS_DOTNET_PDB_H
@@ -11,10 +12,14 @@
 #include <string.h>
 
 #define DOTNET_PDB_MAX	  512
+#define DOTNET_PDB_HEAD	  0x4c
 #define DOTNET_PDB_TABLES 0x60
 #define DOTNET_PDB_BLOBS  0xb0
 #define DOTNET_PDB_RUN	  25 /* places in the heap of blobs */
 #define DOTNET_PDB_CALL	  45
+
+static const char dotnet_pdb_id[20] = "the id of one build"; /* a GUID, and a stamp */
+_Static_assert(DOTNET_PDB_HEAD + sizeof(dotnet_pdb_id) == DOTNET_PDB_TABLES, "it fits");
 
 static const uint8_t dotnet_pdb_blobs[] = {
 	0, 3, 's', 'r', 'c', 4, 'a', '.', 'c', 's', 4, 'b', '.', 'c', 's', 4, '/', 0, 1, 5, 4, '/', 0, 1, 10,
@@ -54,9 +59,10 @@ static inline size_t dotnet_pdb_make(uint8_t to[DOTNET_PDB_MAX])
 	memcpy(to + at, "PDB v1.0", 8);
 	memcpy(to + at + 14, &nr, sizeof(nr));
 	at += 16;
-	dotnet_pdb_stream(to, &at, 0, 0, "#Pdb");
+	dotnet_pdb_stream(to, &at, DOTNET_PDB_HEAD, sizeof(dotnet_pdb_id), "#Pdb");
 	dotnet_pdb_stream(to, &at, DOTNET_PDB_TABLES, DOTNET_PDB_BLOBS - DOTNET_PDB_TABLES, "#~");
 	dotnet_pdb_stream(to, &at, DOTNET_PDB_BLOBS, sizeof(dotnet_pdb_blobs), "#Blob");
+	memcpy(to + DOTNET_PDB_HEAD, dotnet_pdb_id, sizeof(dotnet_pdb_id));
 	memcpy(to + DOTNET_PDB_TABLES + 8, &valid, sizeof(valid));
 	at = DOTNET_PDB_TABLES + 24;
 	dotnet_pdb_put(to, &at, rows, sizeof(rows));

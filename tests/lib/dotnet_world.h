@@ -360,6 +360,19 @@ static inline void dotnet_put_pdb(void)
 	put(DW_PDB + 8, packed, len);
 }
 
+/* In place of that: one in a file of its own, which had this path where it was built. */
+static inline void dotnet_put_pdb_path(const char *path)
+{
+	dotnet_put_entry_of(0, 2, DW_ENTRIES + 0x80, 24 + strlen(path) + 1);
+	dotnet_put16(DW_ENTRIES + 10, 0x504d);
+	put(DW_ENTRIES + 4, dotnet_pdb_id + 16, 4);
+	put(DW_ENTRIES + 0x80, "RSDS", 4);
+	put(DW_ENTRIES + 0x84, dotnet_pdb_id, 16);
+	put32(DW_ENTRIES + 0x94, 1);
+	put(DW_ENTRIES + 0x98, path, strlen(path) + 1);
+	put32(DW_ENTRIES + 28 + 12, 16);
+}
+
 /* As the file is: its section has other offsets in memory. */
 static inline void dotnet_put_image(void)
 {

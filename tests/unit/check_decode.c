@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "daemon/disposable/decode_serve.h"
 #include "fake_runtime.h"
+#include "process/beside.h"
 
 Suite *decode_suite(void);
 
@@ -184,6 +187,7 @@ static void lie(int which, struct decode_function *f)
 	case 6: f->file_len = RUNTIME_PATH_MAX; break;
 	case 7: f->err = -EFAULT; break; /* and yet a function */
 	case 8: lines[0].position = 9; break;
+	case 9: f->line_file = RUNTIME_LINE_FILES_NR; break;
 	}
 }
 
@@ -263,7 +267,7 @@ START_TEST(a_read_has_the_bytes_that_it_says)
 		ck_assert_int_eq(decode_read_unpack(&message, &r, &bytes), -EBADMSG);
 	}
 	message_of(IPC_READ, len);
-	((struct decode_read *)(void *)message.data)->source = 2;
+	((struct decode_read *)(void *)message.data)->source = DECODE_SOURCES;
 	ck_assert_int_eq(decode_read_unpack(&message, &r, &bytes), -EBADMSG);
 }
 END_TEST
@@ -436,6 +440,157 @@ START_TEST(an_engine_that_is_gone_ends_the_decoder)
 }
 END_TEST
 
+/* --- files beside mapped ones: the test plays the monitor, or an opener --- */
+
+static int monitor = -1;
+
+static void setup_monitor(void)
+{
+	int pair[2];
+
+	setup();
+	ck_assert_int_eq(ipc_pair(pair), 0);
+	monitor = pair[0];
+	serve->monitor = pair[1];
+}
+
+static void teardown_monitor(void)
+{
+	closep(&monitor);
+	monitor = -1;
+	close(serve->monitor);
+	teardown();
+}
+
+/* The answer is there before the question: err, or a file. */
+static void answer_beside(uint64_t tag, int err, bool has_file)
+{
+	const struct ipc_answer a = {.err = err};
+	int fd = has_file ? open("/proc/self/exe", O_RDONLY | O_CLOEXEC) : -1;
+
+	ck_assert_int_eq(ipc_send(monitor, IPC_ANSWER, tag, &a, sizeof(a), &fd, has_file), 0);
+	closep(&fd);
+}
+
+static int ask_beside(const char *name)
+{
+	int fd = -1, err = memory_beside(&serve->memory, 0x7000, name, &fd);
+
+	ck_assert_int_eq(fd >= 0, err == 0);
+	closep(&fd);
+	return err;
+}
+
+START_TEST(a_file_comes_from_who_the_monitor_asks)
+{
+	const struct ipc_beside *b = (const void *)message.data;
+
+	answer_beside(1, 0, true);
+	ck_assert_int_eq(ask_beside("App.pdb"), 0);
+	ck_assert_int_eq(ipc_receive(monitor, &message), 1);
+	ck_assert_uint_eq(message.head.type, IPC_BESIDE);
+	ck_assert_uint_eq(message.head.tag, 1);
+	ck_assert_uint_eq(message.head.len, sizeof(*b) + 7);
+	ck_assert_uint_eq(b->address, 0x7000);
+	ck_assert_mem_eq(b + 1, "App.pdb", 7);
+	answer_beside(2, -ENOENT, false);
+	ck_assert_int_eq(ask_beside("b.pdb"), -ENOENT);
+}
+END_TEST
+
+/* As it is now; of one that is too large for a capture, nothing. */
+START_TEST(a_file_is_reported_for_a_capture)
+{
+	static uint8_t file[DECODE_BYTES + 5], got_bytes[sizeof(file)];
+	const struct ipc_answer a = {0};
+	struct decode_read r;
+	const uint8_t *bytes;
+	int fd = memfd_create("pdb", MFD_CLOEXEC);
+
+	file[DECODE_BYTES] = 7;
+	serve->reports = true;
+	ck_assert_int_eq(write(fd, file, sizeof(file)), sizeof(file));
+	ck_assert_int_eq(ipc_send(monitor, IPC_ANSWER, 1, &a, sizeof(a), &fd, 1), 0);
+	ck_assert_int_eq(ask_beside("App.pdb"), 0);
+	for (size_t done = 0; done < sizeof(file); done += r.len) {
+		ck_assert_int_eq(receive(IPC_READ), 1);
+		ck_assert_int_eq(decode_read_unpack(&message, &r, &bytes), 0);
+		ck_assert_uint_eq(r.source, DECODE_BESIDE);
+		ck_assert_uint_eq(r.addr, done);
+		memcpy(got_bytes + done, bytes, r.len);
+	}
+	ck_assert_mem_eq(got_bytes, file, sizeof(file));
+	ck_assert_int_eq(ftruncate(fd, 3 << 20), 0);
+	ck_assert_int_eq(ipc_send(monitor, IPC_ANSWER, 2, &a, sizeof(a), &fd, 1), 0);
+	ck_assert_int_eq(ask_beside("App.pdb"), 0);
+	ck_assert_int_eq(receive(IPC_READ), -EAGAIN);
+	close(fd);
+}
+END_TEST
+
+START_TEST(answers_to_other_questions_are_not_taken)
+{
+	answer_beside(7, 0, true);
+	answer_beside(0, -EACCES, false);
+	ck_assert_int_eq(ipc_send(monitor, IPC_START, 1, NULL, 0, NULL, 0), 0);
+	answer_beside(1, -EFBIG, false);
+	ck_assert_int_eq(ask_beside("App.pdb"), -EFBIG);
+}
+END_TEST
+
+START_TEST(an_answer_that_makes_no_sense_is_no_file)
+{
+	answer_beside(1, 0, false);
+	ck_assert_int_eq(ask_beside("App.pdb"), -EBADMSG);
+	answer_beside(2, 5, false);
+	ck_assert_int_eq(ask_beside("App.pdb"), -EBADMSG);
+}
+END_TEST
+
+START_TEST(one_that_is_late_is_the_last)
+{
+	uint64_t began = clock_now_ns(), took;
+
+	ck_assert_int_eq(ask_beside("App.pdb"), -ETIMEDOUT);
+	took = clock_now_ns() - began;
+	ck_assert_uint_ge(took, DECODE_FILE_PATIENCE * NSEC_PER_MSEC);
+	ck_assert_uint_lt(took, 10 * DECODE_FILE_PATIENCE * NSEC_PER_MSEC);
+	answer_beside(1, 0, true);
+	answer_beside(2, 0, true);
+	ck_assert_int_eq(ask_beside("b.pdb"), -ETIMEDOUT);
+	ck_assert_int_eq(ipc_receive(monitor, &message), 1);
+	ck_assert_int_eq(ipc_receive(monitor, &message), -EAGAIN);
+}
+END_TEST
+
+START_TEST(without_a_monitor_there_is_no_file)
+{
+	closep(&monitor);
+	ck_assert_int_lt(ask_beside("App.pdb"), 0);
+	ck_assert_int_eq(ask_beside("App.pdb"), -ETIMEDOUT);
+}
+END_TEST
+
+START_TEST(only_sound_names_are_asked_for)
+{
+	ck_assert_int_eq(ask_beside("../App.pdb"), -EPERM);
+	ck_assert_int_eq(ask_beside("App.dll"), -EPERM);
+	ck_assert_int_eq(ipc_receive(monitor, &message), -EAGAIN);
+}
+END_TEST
+
+START_TEST(so_many_are_asked_for_and_no_more)
+{
+	for (uint32_t i = 1; i <= BESIDE_FILES_MAX; i++) {
+		answer_beside(i, -ENOENT, false);
+		ck_assert_int_eq(ask_beside("App.pdb"), -ENOENT);
+		ck_assert_int_eq(ipc_receive(monitor, &message), 1);
+	}
+	ck_assert_int_eq(ask_beside("App.pdb"), -E2BIG);
+	ck_assert_int_eq(ipc_receive(monitor, &message), -EAGAIN);
+}
+END_TEST
+
 Suite *decode_suite(void)
 {
 	Suite *s = suite_create("decode");
@@ -449,7 +604,7 @@ Suite *decode_suite(void)
 	tcase_add_test(messages, a_region_of_code_that_is_elsewhere_or_not_sound_is_refused);
 	tcase_add_test(messages, a_region_of_code_of_any_wrong_length_is_refused);
 	tcase_add_test(messages, a_function_of_any_wrong_length_is_refused);
-	tcase_add_loop_test(messages, a_function_that_lies_is_refused, 0, 9);
+	tcase_add_loop_test(messages, a_function_that_lies_is_refused, 0, 10);
 	tcase_add_test(messages, what_attach_found_is_checked);
 	tcase_add_test(messages, a_reason_always_ends);
 	tcase_add_test(messages, a_batch_has_as_many_frames_as_it_says);
@@ -464,6 +619,17 @@ Suite *decode_suite(void)
 	tcase_add_test(decoder, a_question_before_attach_breaks_the_rules);
 	tcase_add_test(decoder, what_was_read_for_an_answer_precedes_it);
 	tcase_add_test(decoder, an_engine_that_is_gone_ends_the_decoder);
+	suite_add_tcase(s, decoder);
+	decoder = tcase_create("beside");
+	tcase_add_checked_fixture(decoder, setup_monitor, teardown_monitor);
+	tcase_add_test(decoder, a_file_comes_from_who_the_monitor_asks);
+	tcase_add_test(decoder, a_file_is_reported_for_a_capture);
+	tcase_add_test(decoder, answers_to_other_questions_are_not_taken);
+	tcase_add_test(decoder, an_answer_that_makes_no_sense_is_no_file);
+	tcase_add_test(decoder, one_that_is_late_is_the_last);
+	tcase_add_test(decoder, without_a_monitor_there_is_no_file);
+	tcase_add_test(decoder, only_sound_names_are_asked_for);
+	tcase_add_test(decoder, so_many_are_asked_for_and_no_more);
 	suite_add_tcase(s, decoder);
 	return s;
 }

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "daemon/decode.h"
 #include "daemon/monitor/monitor.h"
+#include "process/beside.h"
 #include "process/host.h"
 
 Suite *decoder_jobs_suite(void);
@@ -397,6 +398,161 @@ START_TEST(memory_in_which_a_decoder_hangs_is_banned)
 }
 END_TEST
 
+/* --- files beside mapped ones --- */
+
+static void say_beside(int i, uint64_t tag, uint64_t address, const char *name, size_t len)
+{
+	const struct ipc_beside b = {.address = address};
+
+	put(IPC_BESIDE, tag, &b, sizeof(b));
+	memcpy(message.data + sizeof(b), name, len);
+	message.head.len += (uint32_t)len;
+	decoder_jobs_from(m, i, &message);
+}
+
+/* A decoder whose sandbox is closed and that has the memory; it was answered by the one opener. */
+static void begin_decoder(int i)
+{
+	int sock;
+
+	ask(1);
+	start(i);
+	is_opened(1, &sock);
+	close(sock);
+	read_setup(i);
+	m->workers.decoder[i].ready = true;
+	is_ready(i);
+	receive(opener, IPC_ASK);
+	ipc_close_fds(&message);
+	put(IPC_ANSWERED, 0, NULL, 0);
+	asks_from_opener(&m->asks, 0, &message);
+}
+
+/* The opener has answered the question with this tag. */
+static void is_answered_beside(uint64_t tag)
+{
+	put(IPC_ANSWERED, tag, NULL, 0);
+	asks_from_opener(&m->asks, 0, &message);
+}
+
+START_TEST(a_file_is_asked_for_in_the_decoders_own_process)
+{
+	const struct ipc_ask *q = (const void *)message.data;
+
+	begin_decoder(1);
+	say_beside(1, 7, 0x7000, "App.pdb", 7);
+	asks_run(&m->asks, 1000);
+	receive(opener, IPC_ASK);
+	ck_assert_uint_eq(message.head.tag, 7);
+	ck_assert_uint_eq(message.head.len, sizeof(*q) + 7);
+	ck_assert_uint_eq(q->kind, HOST_OPEN_BESIDE);
+	ck_assert_uint_eq(q->pid, 42);
+	ck_assert_uint_eq(q->pid_start_ns, 5);
+	ck_assert_uint_eq(q->start, 0x7000);
+	ck_assert_uint_eq(q->path_len, 7);
+	ck_assert_mem_eq(q + 1, "App.pdb", 7);
+	ck_assert_int_eq(ipc_nr_fds(&message), 1); /* where the opener answers */
+	ipc_close_fds(&message);
+	ck_assert_uint_eq(m->workers.decoder[1].killed_ns, 0);
+}
+END_TEST
+
+static const struct { uint64_t tag, address; const char *name; size_t len; } unsound[] = {
+	{0, 1, "App.pdb", 7}, {1, 1ULL << 63, "App.pdb", 7}, {1, 1, "App.dll", 7}, {1, 1, "/App.pdb", 8},
+	{1, 1, "../a.pdb", 8}, {1, 1, ".pdb", 4}, {1, 1, "", 0}, {1, 1, "a\0b.pdb", 7},
+};
+
+START_TEST(a_file_that_is_asked_for_out_of_bounds_ends_the_decoder)
+{
+	pid_t pid;
+
+	begin_decoder(0);
+	pid = m->workers.decoder[0].pid;
+	say_beside(0, unsound[_i].tag, unsound[_i].address, unsound[_i].name, unsound[_i].len);
+	ck_assert(is_killed(pid));
+	m->workers.decoder[0].pid = 0;
+	ck_assert_uint_eq(m->asks.open, 0);
+}
+END_TEST
+
+START_TEST(no_file_is_asked_for_before_the_sandbox_is_closed)
+{
+	pid_t pid;
+	int sock;
+
+	ask(1);
+	start(0);
+	is_opened(1, &sock);
+	close(sock);
+	pid = m->workers.decoder[0].pid;
+	say_beside(0, 1, 1, "App.pdb", 7);
+	ck_assert(is_killed(pid));
+	m->workers.decoder[0].pid = 0;
+}
+END_TEST
+
+START_TEST(a_decoder_asks_for_so_many_files)
+{
+	pid_t pid;
+
+	begin_decoder(0);
+	pid = m->workers.decoder[0].pid;
+	for (uint64_t i = 1; i <= BESIDE_FILES_MAX; i++) {
+		say_beside(0, i, 1, "App.pdb", 7);
+		asks_run(&m->asks, 1000);
+		receive(opener, IPC_ASK);
+		ipc_close_fds(&message);
+		is_answered_beside(i);
+	}
+	ck_assert_uint_eq(m->workers.decoder[0].killed_ns, 0);
+	say_beside(0, 1, 1, "App.pdb", 7);
+	ck_assert(is_killed(pid));
+	m->workers.decoder[0].pid = 0;
+}
+END_TEST
+
+/* One that does not wait for its answers. */
+START_TEST(few_files_of_one_decoder_are_asked_for_at_a_time)
+{
+	begin_decoder(0);
+	for (uint64_t i = 1; i <= 5; i++)
+		say_beside(0, i, 1, "App.pdb", 7);
+	receive(decoder[0], IPC_ANSWER);
+	ck_assert_uint_eq(message.head.tag, 5);
+	ck_assert_int_eq(((struct ipc_answer *)(void *)message.data)->err, -EBUSY);
+	ck_assert_uint_eq(m->asks.open, 4);
+	decoder_jobs_ended(m, 0);
+	ck_assert_uint_eq(m->asks.open, 0);
+}
+END_TEST
+
+/* What was touched for a file says nothing of the memory. */
+START_TEST(memory_is_banned_in_which_a_decoder_hangs_not_what_was_touched_since)
+{
+	const struct blame memory = {.uid = 1000, .pid = 42}, file = {.uid = 1000, .dev = 9};
+	int sock;
+
+	ask(1);
+	start(0);
+	is_opened(1, &sock);
+	close(sock);
+	read_setup(0);
+	m->workers.decoder[0].ready = true;
+	is_ready(0);
+	put(IPC_BLAME, 0, &memory, sizeof(memory));
+	asks_from_opener(&m->asks, 0, &message);
+	is_answered_beside(0);
+	say_beside(0, 1, 1, "App.pdb", 7);
+	asks_run(&m->asks, 1000);
+	put(IPC_BLAME, 0, &file, sizeof(file));
+	asks_from_opener(&m->asks, 0, &message);
+	is_answered_beside(1);
+	decoder_jobs_hangs(m, 0, clock_now_ns());
+	ck_assert(blame_is_banned(m->asks.bans.ban, m->asks.bans.count, &memory));
+	ck_assert(!blame_is_banned(m->asks.bans.ban, m->asks.bans.count, &file));
+}
+END_TEST
+
 static uint32_t walks_of; /* the process that got walks */
 
 static int on_walk(struct source *source, uint32_t pid, const struct otp_walks *walks)
@@ -462,6 +618,12 @@ Suite *decoder_jobs_suite(void)
 	tcase_add_test(t, a_decoder_that_cannot_be_started_is_an_error);
 	tcase_add_test(t, a_decoder_that_died_is_not_answered);
 	tcase_add_test(t, memory_in_which_a_decoder_hangs_is_banned);
+	tcase_add_test(t, a_file_is_asked_for_in_the_decoders_own_process);
+	tcase_add_loop_test(t, a_file_that_is_asked_for_out_of_bounds_ends_the_decoder, 0, (int)ARRAY_SIZE(unsound));
+	tcase_add_test(t, no_file_is_asked_for_before_the_sandbox_is_closed);
+	tcase_add_test(t, a_decoder_asks_for_so_many_files);
+	tcase_add_test(t, few_files_of_one_decoder_are_asked_for_at_a_time);
+	tcase_add_test(t, memory_is_banned_in_which_a_decoder_hangs_not_what_was_touched_since);
 	tcase_add_loop_test(t, a_walk_is_vouched_for_before_it_is_set, 0, 2);
 	suite_add_tcase(s, t);
 	return s;

@@ -247,6 +247,23 @@ START_TEST(a_decoder_attaches_and_decodes)
 }
 END_TEST
 
+START_TEST(files_of_lines_are_counted_by_what_became_of_them)
+{
+	const struct runtime_frame frames[2] = {fake_frame(&codes[0]), {.key = 8}};
+	struct decoder *d = decoders_attach(ds, &target, &heard);
+	struct decoders_figures f;
+
+	fake_line_file = RUNTIME_LINES_OTHER_BUILD;
+	attach_decoder(0);
+	decoders_decode(d, frames, 2);
+	let_decode(0);
+	ck_assert_int_eq(heard.functions, 2);
+	decoders_count(ds, &f);
+	for (uint32_t i = 0; i < RUNTIME_LINE_FILES_NR; i++)
+		ck_assert_uint_eq(f.line_files[i], i == RUNTIME_LINES_OTHER_BUILD);
+}
+END_TEST
+
 START_TEST(an_answer_may_ask_for_more)
 {
 	const struct runtime_frame frame = fake_frame(&codes[0]);
@@ -664,6 +681,49 @@ START_TEST(a_replay_decodes_without_the_process)
 }
 END_TEST
 
+/* Its name is in a file, which an opener has sent. */
+static void capture_named_by_a_file(void)
+{
+	const struct runtime_frame frame = fake_frame(&codes[0]);
+	const struct ipc_answer answer = {0};
+	struct decoder *d = decoders_attach(ds, &target, &heard);
+	int pair[2], fd = memfd_create("beside", MFD_CLOEXEC);
+
+	attach_decoder(0);
+	ck_assert_int_eq(ipc_pair(pair), 0);
+	ck_assert_int_eq(write(fd, "of the file", 11), 11);
+	ck_assert_int_eq(ipc_send(pair[0], IPC_ANSWER, 1, &answer, sizeof(answer), &fd, 1), 0);
+	played[0].serve->monitor = pair[1];
+	fake_beside = "a.pdb";
+	decoders_decode(d, &frame, 1);
+	let_decode(0);
+	ck_assert_str_eq(heard.name[0], "of the file");
+	close(fd);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+START_TEST(a_replay_has_the_files_that_functions_needed)
+{
+	const struct runtime_frame frame = fake_frame(&codes[0]);
+	static uint8_t data[1 << 16];
+	ssize_t len;
+
+	capture_named_by_a_file();
+	ds = decoders_free(ds);
+	capture = capture_free(capture);
+	len = pread(capture_fd, data, sizeof(data), 0);
+	ck_assert_int_gt(len, 0);
+	replay_decoded_init(&replayed);
+	add_records(&replayed, data, (size_t)len);
+	begin_replay();
+	ck_assert_uint_eq(decoders_decode(decoders_attach(ds, &target, &heard), &frame, 1), 1);
+	ck_assert_str_eq(heard.name[0], "of the file");
+	ds = decoders_free(ds);
+	replay_decoded_done(&replayed);
+}
+END_TEST
+
 START_TEST(a_process_that_was_not_captured_has_no_runtime)
 {
 	replay_decoded_init(&replayed);
@@ -682,6 +742,7 @@ Suite *decoders_suite(void)
 
 	tcase_add_checked_fixture(live, setup, teardown);
 	tcase_add_test(live, a_decoder_attaches_and_decodes);
+	tcase_add_test(live, files_of_lines_are_counted_by_what_became_of_them);
 	tcase_add_test(live, an_answer_may_ask_for_more);
 	tcase_add_test(live, more_frames_than_a_batch_are_several_batches);
 	tcase_add_test(live, an_idle_decoder_ends_and_another_is_started_for_the_next_frame);
@@ -703,6 +764,7 @@ Suite *decoders_suite(void)
 	suite_add_tcase(s, live);
 	tcase_add_checked_fixture(captures, setup_capture, teardown_capture);
 	tcase_add_test(captures, a_replay_decodes_without_the_process);
+	tcase_add_test(captures, a_replay_has_the_files_that_functions_needed);
 	tcase_add_test(captures, a_process_that_was_not_captured_has_no_runtime);
 	suite_add_tcase(s, captures);
 	return s;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* CoreCLR: made-up code, methods and assemblies; which method runs where, names, and steps at each instruction. */
 #include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/lib/world.h"
 
@@ -628,6 +632,227 @@ START_TEST(many_pdbs_are_unpacked_again)
 }
 END_TEST
 
+/* --- a PDB beside the assembly --- */
+
+static struct {
+	uint8_t bytes[DOTNET_PDB_MAX];
+	size_t len;
+	int err; /* in place of the file */
+	unsigned asked;
+	uint64_t address;
+	char name[256];
+} beside;
+
+static int beside_of_world(struct memory *m, uint64_t addr, const char *name, int *ret_fd)
+{
+	(void)m;
+	beside.asked++;
+	beside.address = addr;
+	snprintf(beside.name, sizeof(beside.name), "%s", name);
+	if (beside.err)
+		return beside.err;
+	*ret_fd = memfd_create("pdb", MFD_CLOEXEC);
+	ck_assert_int_eq(write(*ret_fd, beside.bytes, beside.len), (ssize_t)beside.len);
+	return 0;
+}
+
+/* Each is one that was never asked for. */
+static void put_beside(const char *path)
+{
+	static uint8_t build;
+
+	setup();
+	dotnet_put_pdb_path(path);
+	memset(&beside, 0, sizeof(beside));
+	beside.len = dotnet_pdb_make(beside.bytes);
+	beside.bytes[DOTNET_PDB_HEAD + 15] = ++build;
+	put(DW_ENTRIES + 0x84 + 15, &build, 1);
+	memory.beside = beside_of_world;
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+}
+
+static void remove_beside(void)
+{
+	memory.beside = NULL;
+}
+
+static void check_no_lines(uint32_t outcome)
+{
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.file, "My.Assembly.dll");
+	ck_assert_uint_eq(function.nr_lines, 0);
+	ck_assert_uint_eq(function.start_line, 0);
+	ck_assert_uint_eq(function.line_file, outcome);
+}
+
+START_TEST(lines_are_of_the_pdb_beside_the_assembly)
+{
+	put_beside("/build/obj/My.Assembly.pdb");
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.file, "/src/a.cs");
+	ck_assert_uint_eq(line_at(4), 12);
+	ck_assert_uint_eq(function.line_file, RUNTIME_LINES_READ);
+	ck_assert_uint_eq(beside.address, DW_IMAGE);
+	ck_assert_str_eq(beside.name, "My.Assembly.pdb");
+	/* Once for all methods. */
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_uint_eq(line_at(4), 12);
+	ck_assert_uint_eq(function.line_file, RUNTIME_LINES_NOT_SOUGHT);
+	ck_assert_uint_eq(beside.asked, 1);
+}
+END_TEST
+
+START_TEST(the_pdb_within_the_assembly_goes_before_it)
+{
+	put_beside("a.pdb");
+	put32(DW_ENTRIES + 28 + 12, 17);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_uint_eq(line_at(4), 12);
+	ck_assert_uint_eq(beside.asked, 0);
+}
+END_TEST
+
+/* The GUID, or the stamp alone. */
+START_TEST(a_pdb_of_another_build_has_no_lines)
+{
+	put_beside("a.pdb");
+	beside.bytes[DOTNET_PDB_HEAD]++;
+	check_no_lines(RUNTIME_LINES_OTHER_BUILD);
+	check_no_lines(RUNTIME_LINES_NOT_SOUGHT);
+	ck_assert_uint_eq(beside.asked, 1);
+	put_beside("a.pdb");
+	beside.bytes[DOTNET_PDB_HEAD + 19]++;
+	check_no_lines(RUNTIME_LINES_OTHER_BUILD);
+}
+END_TEST
+
+static const struct { int err; uint32_t outcome; } misses[] = {
+	{-ENOENT, RUNTIME_LINES_MISSING}, {-EACCES, RUNTIME_LINES_REFUSED}, {-EPERM, RUNTIME_LINES_REFUSED},
+	{-ELOOP, RUNTIME_LINES_REFUSED}, {-EXDEV, RUNTIME_LINES_REFUSED}, {-EFBIG, RUNTIME_LINES_TOO_LARGE},
+	{-EBADMSG, RUNTIME_LINES_BROKEN}, {-E2BIG, RUNTIME_LINES_TOO_MANY}, {-ETIMEDOUT, RUNTIME_LINES_NO_ANSWER},
+	{-EBUSY, RUNTIME_LINES_NO_ANSWER},
+};
+
+START_TEST(a_miss_has_its_reason_and_is_remembered)
+{
+	put_beside("a.pdb");
+	beside.err = misses[_i].err;
+	check_no_lines(misses[_i].outcome);
+	beside.err = 0;
+	check_no_lines(RUNTIME_LINES_NOT_SOUGHT);
+	ck_assert_uint_eq(beside.asked, 1);
+}
+END_TEST
+
+/* As in a replay, whose functions come in another order. */
+START_TEST(where_there_are_no_files_nothing_is_remembered)
+{
+	put_beside("a.pdb");
+	memory.beside = NULL;
+	check_no_lines(RUNTIME_LINES_NOT_SOUGHT);
+	memory.beside = beside_of_world;
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_uint_eq(line_at(4), 12);
+}
+END_TEST
+
+START_TEST(only_the_last_part_of_a_path_counts)
+{
+	put_beside("C:\\src\\obj\\a.pdb");
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(beside.name, "a.pdb");
+	put_beside("../../etc/.pdb.pdb");
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(beside.name, ".pdb.pdb");
+}
+END_TEST
+
+START_TEST(other_names_are_not_asked_for)
+{
+	static const char *const names[] = {"a.pdb/", "/etc/passwd", "a.pdb/..", ".pdb", "", "/"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		put_beside(names[i]);
+		check_no_lines(RUNTIME_LINES_BROKEN);
+		ck_assert_uint_eq(beside.asked, 0);
+	}
+	/* One that does not end; one of no path at all; one of another kind of PDB. */
+	put_beside("a.pdb");
+	put32(DW_ENTRIES + 16, 24 + 5);
+	check_no_lines(RUNTIME_LINES_BROKEN);
+	put_beside("a.pdb");
+	put32(DW_ENTRIES + 16, 24);
+	check_no_lines(RUNTIME_LINES_BROKEN);
+	put_beside("a.pdb");
+	dotnet_put16(DW_ENTRIES + 10, 0);
+	check_no_lines(RUNTIME_LINES_NOT_SOUGHT);
+	ck_assert_uint_eq(beside.asked, 0);
+}
+END_TEST
+
+/* As if the path went on to the end of memory. */
+START_TEST(a_path_of_any_length_is_bounded)
+{
+	static const uint32_t sizes[] = {24 + 1024, 24 + 4096, UINT32_MAX};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		put_beside("a.pdb");
+		put32(DW_ENTRIES + 16, sizes[i]);
+		ck_assert_int_eq(decode(), 0);
+		ck_assert_uint_eq(function.line_file, RUNTIME_LINES_READ);
+	}
+}
+END_TEST
+
+/* While it is written; a length of none. */
+START_TEST(a_file_that_is_cut_has_no_lines)
+{
+	put_beside("a.pdb");
+	beside.len = DOTNET_PDB_HEAD + 19;
+	check_no_lines(RUNTIME_LINES_BROKEN);
+	put_beside("a.pdb");
+	beside.len = 0;
+	check_no_lines(RUNTIME_LINES_BROKEN);
+}
+END_TEST
+
+/* More than are kept: the bytes are bounded, and each is asked for again. */
+START_TEST(many_files_are_read_again)
+{
+	put_beside("a.pdb");
+	for (uint32_t i = 0; i < 600; i++) {
+		const uint16_t nr = (uint16_t)(i % 300);
+
+		put(DW_ENTRIES + 0x84, &nr, sizeof(nr));
+		memcpy(beside.bytes + DOTNET_PDB_HEAD, &nr, sizeof(nr));
+		ck_assert_int_eq(decode(), 0);
+		ck_assert_uint_eq(line_at(4), 12);
+	}
+	ck_assert_uint_eq(beside.asked, 600);
+}
+END_TEST
+
+START_TEST(the_id_is_that_of_its_stream)
+{
+	uint8_t bytes[DOTNET_PDB_MAX], other[DOTNET_PDB_ID];
+	size_t len = dotnet_pdb_make(bytes);
+
+	memcpy(other, dotnet_pdb_id, sizeof(other));
+	ck_assert_int_eq(dotnet_pdb_check(bytes, len, other), 0);
+	for (size_t i = 0; i < sizeof(other); i++) {
+		other[i] ^= 1;
+		ck_assert_int_eq(dotnet_pdb_check(bytes, len, other), -ESTALE);
+		other[i] ^= 1;
+	}
+	for (size_t n = 0; n < len; n++)
+		ck_assert_int_eq(dotnet_pdb_check(bytes, n, other), -EBADMSG);
+	bytes[32 + 4] = 19; /* the stream ends within the id */
+	ck_assert_int_eq(dotnet_pdb_check(bytes, len, other), -EBADMSG);
+	memcpy(bytes + 32 + 8, "#Xxx", 4); /* there is none */
+	ck_assert_int_eq(dotnet_pdb_check(bytes, len, other), -EBADMSG);
+}
+END_TEST
+
 static uint8_t pdb_bytes[DOTNET_PDB_MAX];
 
 static int pdb_lines(size_t len, uint32_t row)
@@ -737,6 +962,20 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, a_pdb_that_is_cut_has_no_lines);
 	tcase_add_loop_test(t, a_pdb_that_is_broken_harms_nobody, 0, 8);
 	tcase_add_test(t, a_method_with_too_many_points_is_cut);
+	suite_add_tcase(s, t);
+	t = tcase_create("beside");
+	tcase_add_checked_fixture(t, NULL, remove_beside);
+	tcase_add_test(t, lines_are_of_the_pdb_beside_the_assembly);
+	tcase_add_test(t, the_pdb_within_the_assembly_goes_before_it);
+	tcase_add_test(t, a_pdb_of_another_build_has_no_lines);
+	tcase_add_loop_test(t, a_miss_has_its_reason_and_is_remembered, 0, (int)ARRAY_SIZE(misses));
+	tcase_add_test(t, where_there_are_no_files_nothing_is_remembered);
+	tcase_add_test(t, only_the_last_part_of_a_path_counts);
+	tcase_add_test(t, other_names_are_not_asked_for);
+	tcase_add_test(t, a_path_of_any_length_is_bounded);
+	tcase_add_test(t, a_file_that_is_cut_has_no_lines);
+	tcase_add_test(t, many_files_are_read_again);
+	tcase_add_test(t, the_id_is_that_of_its_stream);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "daemon/report/status.h"
+#include "runtime/runtime.h"
 #include "unwind/unwind.h"
 
 Suite *status_suite(void);
@@ -289,10 +290,12 @@ START_TEST(decoders_have_their_figures)
 {
 	status.ledger.engine = (struct ledger_engine){.decoders_live = 2, .decoders_waiting = 3, .decoders_started = 40,
 					     .decoders_late = 5, .decoders_died = 6, .functions_decoded = 70,
-					     .functions_failed = 8};
+					     .functions_failed = 8,
+					     .line_files = {[RUNTIME_LINES_READ] = 9, [RUNTIME_LINES_TOO_MANY] = 10}};
 	status_json(&status, &text);
 	ck_assert(says("\"decoders\":{\"live\":2,\"waiting\":3,\"started\":40,\"late\":5,\"died\":6,\"functions\":70,"
-		       "\"functions_failed\":8}"));
+		       "\"functions_failed\":8,\"line_files\":{\"read\":9,\"missing\":0,"));
+	ck_assert(says("\"too_many\":10}}"));
 	buf_reset(&text);
 	status_prometheus(&status, &text);
 	ck_assert(says("otprof_decoders 2\n"));
@@ -302,6 +305,8 @@ START_TEST(decoders_have_their_figures)
 	ck_assert(says("otprof_decoders_died_total 6\n"));
 	ck_assert(says("otprof_functions_decoded_total 70\n"));
 	ck_assert(says("otprof_functions_failed_total 8\n"));
+	ck_assert(says("otprof_line_files_total{result=\"read\"} 9\n"));
+	ck_assert(says("otprof_line_files_total{result=\"too_many\"} 10\n"));
 }
 END_TEST
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/decode.h"
 
@@ -25,6 +26,8 @@ static int fake_attach_err; /* what attach answers then */
 static uint64_t fake_base = 4096; /* where its plan begins */
 static uint64_t fake_loop;  /* 0: none */
 static enum runtime_compiled fake_compiled;
+static uint32_t fake_line_file; /* what decode says of it */
+static const char *fake_beside; /* a file that has the name; NULL: none */
 
 static int fake_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		       char why[RUNTIME_WHY_MAX])
@@ -47,6 +50,17 @@ static int fake_attach(const struct runtime_file *file, struct memory *m, struct
 	return fake_attach_err;
 }
 
+static inline void fake_read_name(struct memory *m, uint64_t addr, struct runtime_function *ret)
+{
+	char text[32] = "";
+	int fd = -1;
+
+	if (memory_beside(m, addr, fake_beside, &fd) == 0 && pread(fd, text, sizeof(text) - 1, 0) >= 0)
+		snprintf(ret->name, sizeof(ret->name), "%s", text);
+	if (fd >= 0)
+		close(fd);
+}
+
 static int fake_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		       struct runtime_function *ret)
 {
@@ -60,9 +74,12 @@ static int fake_decode(const struct runtime_attached *a, struct memory *m, const
 	snprintf(ret->name, sizeof(ret->name), "%s", code.name);
 	snprintf(ret->file, sizeof(ret->file), "/srv/%s.fake", code.name);
 	ret->start_line = code.line;
+	ret->line_file = fake_line_file;
 	ret->nr_lines = code.rows;
 	for (uint32_t i = 0; i < code.rows && i < RUNTIME_LINES_MAX; i++)
 		ret->lines[i] = (struct runtime_line){.position = 2 * i, .line = code.line + i};
+	if (fake_beside)
+		fake_read_name(m, f->key, ret);
 	return 0;
 }
 
@@ -78,6 +95,8 @@ static inline void fake_begin(void)
 {
 	fake_state = FAKE_STARTED;
 	fake_attach_err = 0;
+	fake_line_file = RUNTIME_LINES_NOT_SOUGHT;
+	fake_beside = NULL;
 	fake_base = 4096;
 	fake_loop = 0;
 	fake_compiled = RUNTIME_NOT_COMPILED;

@@ -54,6 +54,7 @@ enum name_source {
 
 #define LEDGER_ENDS_MAX	     24
 #define LEDGER_SOURCES_MAX   16
+#define LEDGER_LINE_FILES_MAX 16
 #define LEDGER_KINDS_MAX     24
 #define LEDGER_GUESSES_MAX   8
 #define LEDGER_WORKLOADS_MAX 32
@@ -133,6 +134,7 @@ struct ledger_engine {
 	/* Decoder processes: that run now, and processes that wait for one; started, too late, broken; their answers. */
 	uint64_t decoders_live, decoders_waiting, decoders_started, decoders_late, decoders_died;
 	uint64_t functions_decoded, functions_failed;
+	uint64_t line_files[LEDGER_LINE_FILES_MAX]; /* files of lines that decoders sought, by what became of them */
 	uint64_t loop_leaves; /* stacks whose innermost native frame is a loop: the runtime's own time */
 	char top_name[128];
 	uint64_t top_samples, top_total;

@@ -89,6 +89,7 @@ size_t decode_function_pack(int err, uint32_t index, const struct runtime_functi
 		return sizeof(*head);
 	head->start_line = f->start_line;
 	head->has_columns = f->has_columns;
+	head->line_file = f->line_file;
 	head->nr_lines = decode_pack_lines(f, (void *)(head + 1));
 	head->name_len = (uint32_t)strnlen(f->name, sizeof(f->name) - 1);
 	head->file_len = (uint32_t)strnlen(f->file, sizeof(f->file) - 1);
@@ -106,7 +107,8 @@ static bool decode_function_fits(const struct ipc_message *m, uint32_t index)
 		return false;
 	if (f->err)
 		return m->head.len == sizeof(*f);
-	return f->nr_lines <= RUNTIME_LINES_MAX && f->name_len < RUNTIME_NAME_MAX && f->file_len < RUNTIME_PATH_MAX &&
+	return f->line_file < RUNTIME_LINE_FILES_NR && f->nr_lines <= RUNTIME_LINES_MAX &&
+	       f->name_len < RUNTIME_NAME_MAX && f->file_len < RUNTIME_PATH_MAX &&
 	       m->head.len == sizeof(*f) + f->nr_lines * sizeof(struct runtime_line) + f->name_len + f->file_len;
 }
 
@@ -136,6 +138,7 @@ int decode_function_unpack(const struct ipc_message *m, uint32_t index, int *ret
 	ret->file[f->file_len] = '\0';
 	ret->start_line = f->start_line;
 	ret->has_columns = f->has_columns;
+	ret->line_file = f->line_file;
 	ret->nr_lines = f->nr_lines;
 	memcpy(ret->lines, lines, f->nr_lines * sizeof(*lines));
 	return 0;
@@ -217,7 +220,7 @@ int decode_read_unpack(const struct ipc_message *m, struct decode_read *ret, con
 {
 	const struct decode_read *r = (const void *)m->data;
 
-	if (m->head.len < sizeof(*r) || !r->len || r->len > DECODE_BYTES || r->source > DECODE_FILE ||
+	if (m->head.len < sizeof(*r) || !r->len || r->len > DECODE_BYTES || r->source >= DECODE_SOURCES ||
 	    m->head.len != sizeof(*r) + r->len)
 		return -EBADMSG;
 	*ret = *r;
@@ -293,7 +296,7 @@ int decode_frame(const struct runtime_attached *a, struct memory *m, const struc
 	int err;
 
 	ret->name[0] = ret->file[0] = '\0';
-	ret->start_line = ret->nr_lines = 0;
+	ret->start_line = ret->nr_lines = ret->line_file = 0;
 	ret->has_columns = false;
 	if (!decode_list[a->runtime]->decode)
 		return -ENOENT;

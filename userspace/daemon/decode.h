@@ -62,7 +62,8 @@ struct decode_function {
 	uint32_t index; /* of the frame in its batch */
 	uint32_t start_line, nr_lines;
 	uint32_t name_len, file_len;
-	uint32_t has_columns, reserved;
+	uint32_t has_columns;
+	uint32_t line_file; /* enum runtime_line_file */
 };
 /* Then functions, nodes, rows. */
 struct decode_code {
@@ -70,7 +71,8 @@ struct decode_code {
 	uint32_t index; /* of the question in its batch */
 	struct runtime_code code;
 };
-enum decode_source { DECODE_MEMORY, DECODE_FILE /* addr is an offset in it */ };
+/* Of the runtime's file, and of one beside a mapped one, addr is an offset. */
+enum decode_source { DECODE_MEMORY, DECODE_FILE, DECODE_BESIDE, DECODE_SOURCES };
 struct decode_read { uint64_t addr; uint32_t len, source; /* the bytes follow */ };
 
 #define DECODE_FUNCTION_MAX                                                                                      \

@@ -63,6 +63,7 @@
 	X(34, FILE, "engine to indexer: fd: the ELF file")                                         \
 	X(37, DECODER, "monitor to decoder: struct ipc_decoder; fd: its socket to the engine")     \
 	X(49, WALKABLE, "decoder to monitor: struct otp_walk: how the process that it reads may be walked") \
+	X(58, BESIDE, "decoder to monitor: struct ipc_beside and a name (process/beside.h): to be opened") \
 	X(38, DECODER_END, "engine to monitor: u64 id of a decoder that it has no use for")        \
 	X(44, ATTACH, "engine to decoder: struct decode_attach; fd: the ELF file; see daemon/decode.h") \
 	X(45, ATTACHED, "decoder to engine: struct decode_attached")                               \
@@ -140,6 +141,7 @@ struct ipc_ask {
 };
 struct ipc_index { uint32_t path_len, dirs_len, symbols_only, reserved; struct ticket_file file; /* to expect */ };
 struct ipc_decoder { struct ticket_file file; /* to expect */ };
+struct ipc_beside { uint64_t address; /* of the mapping that the file lies beside */ };
 struct ipc_indexed { int32_t err; uint32_t flags; uint64_t index_bytes, lines; };
 /* state: enum fetch_state; FETCHED: a new index holds more. content: the file's htlhash; all: of every file. */
 struct ipc_debuginfod { uint64_t content[2]; uint32_t state, all; };

@@ -30,6 +30,8 @@ enum host_ask {
 			       * or "" for all that have a name */
 	HOST_OPEN_DECODER,    /* a decoder of pid, which has the ticket's file mapped executable at [start, end) -> fd
 			       * of a socket, struct decode_opened (daemon/decode.h) */
+	HOST_OPEN_BESIDE,     /* asked by the monitor for a decoder: the portable PDB path, one name
+			       * (process/beside.h), beside the file that pid has mapped at start -> fd */
 };
 
 /* Bounds of an answer: longer text is cut, and the cut is visible by its length. */

@@ -166,11 +166,17 @@ int dotnet_byte(struct dotnet_bytes *b, uint8_t *ret);
 int dotnet_number(struct dotnet_bytes *b, uint32_t *ret);
 int dotnet_signed(struct dotnet_bytes *b, int32_t *ret);
 
-/* dotnet_lines.c: file and lines of a method, by the portable PDB in its assembly. -ENOENT: it has none, or knows none. */
+/*
+ * dotnet_lines.c: file and lines of a method, by the portable PDB in its assembly, or beside it. -ENOENT: it has none,
+ * or knows none. Sets line_file of ret where it looked for a file.
+ */
 int dotnet_lines(const struct dotnet_pe *pe, uint32_t row, struct runtime_function *ret);
 
 /* dotnet_pdb.c: a portable PDB, hostile; borrows the bytes. file, lines and start_line of ret are set, all or none. */
 int dotnet_pdb_lines(const uint8_t *bytes, size_t len, uint32_t row, struct runtime_function *ret);
+/* Whether it is the PDB of this id, by which an assembly names its own. -ESTALE: of another build; -EBADMSG: no PDB. */
+#define DOTNET_PDB_ID 20 /* a GUID and a stamp */
+int dotnet_pdb_check(const uint8_t *bytes, size_t len, const uint8_t id[DOTNET_PDB_ID]);
 
 /* dotnet_metadata.c: an assembly's tables, as its image in memory has them (ECMA-335, II.24). */
 #define DOTNET_TABLES 0x2d

@@ -28,7 +28,7 @@
 struct pdb_span { const uint8_t *at; size_t len; };
 
 struct pdb {
-	struct pdb_span tables, blobs;
+	struct pdb_span tables, blobs, head;
 	uint32_t nr_documents, nr_methods;
 	uint32_t blob_width, guid_width, document_width;
 	struct pdb_span rows; /* of documents, then methods */
@@ -94,6 +94,8 @@ static int pdb_stream(struct pdb *p, const struct pdb_span *all, uint64_t *at)
 		p->tables = stream;
 	if (!strcmp((const char *)name.at, "#Blob"))
 		p->blobs = stream;
+	if (!strcmp((const char *)name.at, "#Pdb"))
+		p->head = stream;
 	*at += sizeof(head) + ((size_t)(nul - name.at) / 4 + 1) * 4;
 	return 0;
 }
@@ -289,6 +291,19 @@ static void pdb_forget(struct runtime_function *ret)
 {
 	ret->nr_lines = ret->start_line = 0;
 	ret->file[0] = '\0';
+}
+
+/* The head of the #Pdb stream begins with the id. */
+int dotnet_pdb_check(const uint8_t *bytes, size_t len, const uint8_t id[DOTNET_PDB_ID])
+{
+	const struct pdb_span all = {bytes, len};
+	uint8_t have[DOTNET_PDB_ID];
+	struct pdb p = {0};
+	int err = pdb_streams(&p, &all);
+
+	if (!err)
+		err = pdb_get(&p.head, 0, have, sizeof(have));
+	return err ? err : (memcmp(have, id, sizeof(have)) != 0 ? -ESTALE : 0);
 }
 
 int dotnet_pdb_lines(const uint8_t *bytes, size_t len, uint32_t row, struct runtime_function *ret)

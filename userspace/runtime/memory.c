@@ -71,6 +71,11 @@ int memory_string(struct memory *m, uint64_t addr, char *to, size_t size)
 	return 0;
 }
 
+int memory_beside(struct memory *m, uint64_t addr, const char *name, int *ret_fd)
+{
+	return m->beside ? m->beside(m, addr, name, ret_fd) : -ENOSYS;
+}
+
 static int memory_fd_read(struct memory *m, uint64_t addr, void *to, size_t len)
 {
 	const struct memory_fd *f = (const void *)m;

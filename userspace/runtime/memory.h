@@ -5,7 +5,8 @@
  *
  * Called by the decoders of runtimes, in a decoder process, in a replay, and in
  * tests; one thread. Plain and synchronous: what can hang for ever is read in a
- * process that may be killed.
+ * process that may be killed. So is a file that lies beside one which the process
+ * has mapped: a runtime may keep what belongs to its code there.
  * Bounds: every read counts against a budget of bytes and of reads for one
  * question, so that no list in that memory keeps a decoder busy.
  */
@@ -21,6 +22,8 @@
 struct memory {
 	/* len bytes or none: 0, -EFAULT. */
 	int (*read)(struct memory *m, uint64_t addr, void *to, size_t len);
+	/* As memory_beside; NULL: there are no files. */
+	int (*beside)(struct memory *m, uint64_t addr, const char *name, int *ret_fd);
 	uint32_t reads; /* since memory_question */
 	size_t bytes;
 };
@@ -32,6 +35,14 @@ int memory_u32(struct memory *m, uint64_t addr, uint32_t *ret);
 int memory_u8(struct memory *m, uint64_t addr, uint8_t *ret);
 /* A string of at most size - 1 bytes, its NUL added; longer ones are cut. Reads to the end of a page at a time. */
 int memory_string(struct memory *m, uint64_t addr, char *to, size_t size);
+
+/*
+ * The file of this name (process/beside.h) beside the one that is mapped at addr, for reading, owned by the caller;
+ * hostile. Waits for a second at most. -ENOENT: there is none, or none is mapped; -EACCES, -EPERM, -ELOOP, -EXDEV: it
+ * is refused; -EFBIG; -EBADMSG: of another kind; -E2BIG: too many were asked for; -ENOSYS: there are no files; others: it
+ * did not come.
+ */
+int memory_beside(struct memory *m, uint64_t addr, const char *name, int *ret_fd);
 
 /* Of another process, by a descriptor of its /proc/PID/mem, borrowed. */
 struct memory_fd {

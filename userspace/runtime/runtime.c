@@ -21,6 +21,17 @@ const char *runtime_walk_end_name(uint32_t end)
 	return end < ARRAY_SIZE(names) ? names[end] : NULL;
 }
 
+const char *runtime_line_file_name(uint32_t i)
+{
+	static const char *const names[] = {
+#define X(NAME, name) [RUNTIME_LINES_##NAME] = name,
+		RUNTIME_LINE_FILES(X)
+#undef X
+	};
+
+	return i < ARRAY_SIZE(names) ? names[i] : NULL;
+}
+
 static bool runtime_index_is_known(uint32_t index)
 {
 	for (uint32_t i = 0; runtime_list[i]; i++)

@@ -125,6 +125,25 @@ struct runtime_line {
 	uint32_t line;	   /* 0: none */
 };
 
+/* X(NAME, "name"): what became of a file that lies beside the program's, when lines were sought in it. */
+#define RUNTIME_LINE_FILES(X)          \
+	X(NOT_SOUGHT, "not_sought")    \
+	X(READ, "read")                \
+	X(MISSING, "missing")          \
+	X(OTHER_BUILD, "other_build")  \
+	X(REFUSED, "refused")          \
+	X(TOO_LARGE, "too_large")      \
+	X(BROKEN, "broken")            \
+	X(NO_ANSWER, "no_answer")      \
+	X(TOO_MANY, "too_many")
+enum runtime_line_file {
+#define X(NAME, name) RUNTIME_LINES_##NAME,
+	RUNTIME_LINE_FILES(X)
+#undef X
+	RUNTIME_LINE_FILES_NR
+};
+const char *runtime_line_file_name(uint32_t i); /* of enum runtime_line_file; NULL past the end */
+
 /* A function, as decode found it. */
 struct runtime_function {
 	char name[RUNTIME_NAME_MAX];
@@ -133,6 +152,7 @@ struct runtime_function {
 	uint32_t nr_lines;
 	/* Positions count a file's characters, and those of rows are where lines begin: what is between is the column. */
 	bool has_columns;
+	uint32_t line_file; /* enum runtime_line_file: of the file that this function was the first to need */
 	struct runtime_line lines[RUNTIME_LINES_MAX];
 };
 

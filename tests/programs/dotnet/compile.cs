@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles a program with Roslyn, as an SDK does, with its portable PDB within it:
-//   compile SOURCE ASSEMBLY Debug|Release SYMBOL[,SYMBOL...] DIRECTORY...
+// Compiles a program with Roslyn, as an SDK does, with its portable PDB within it, or in a file of its own:
+//   compile SOURCE ASSEMBLY PDB|- Debug|Release SYMBOL[,SYMBOL...] DIRECTORY...
+// The assembly says that the file was built in a directory which is not there.
 // It may refer to the assemblies of the directories. Roslyn's types are reached by reflection, because the compiler of this
 // program cannot read them.
 using System;
@@ -85,21 +86,27 @@ static class Compile
         var text = Static("Text.SourceText", "From", new Dictionary<string, object> {
             { "text", File.ReadAllText(args[0]) }, { "encoding", Encoding.UTF8 } });
         var symbols = Make("CSharp.CSharpParseOptions", new Dictionary<string, object> {
-            { "preprocessorSymbols", args[3].Split(',') } });
+            { "preprocessorSymbols", args[4].Split(',') } });
         var tree = Static("CSharp.CSharpSyntaxTree", "ParseText", new Dictionary<string, object> {
             { "text", text }, { "options", symbols }, { "path", args[0] } });
         var options = Make("CSharp.CSharpCompilationOptions", new Dictionary<string, object> {
             { "outputKind", Enum.Parse(Find("OutputKind"), "ConsoleApplication") },
-            { "optimizationLevel", Enum.Parse(Find("OptimizationLevel"), args[2]) } });
+            { "optimizationLevel", Enum.Parse(Find("OptimizationLevel"), args[3]) } });
         object compilation = Static("CSharp.CSharpCompilation", "Create", new Dictionary<string, object> {
             { "assemblyName", Path.GetFileNameWithoutExtension(args[1]) }, { "syntaxTrees", ListOf("SyntaxTree", tree) },
-            { "references", ListOf("MetadataReference", References(args.Skip(4))) }, { "options", options } });
+            { "references", ListOf("MetadataReference", References(args.Skip(5))) }, { "options", options } });
+        var embedded = args[2] == "-";
+        var format = Enum.Parse(Find("Emit.DebugInformationFormat"), embedded ? "Embedded" : "PortablePdb");
         var emit = Make("Emit.EmitOptions", new Dictionary<string, object> {
-            { "debugInformationFormat", Enum.Parse(Find("Emit.DebugInformationFormat"), "Embedded") } });
+            { "debugInformationFormat", format },
+            { "pdbFilePath", "/build/nowhere/" + Path.GetFileNameWithoutExtension(args[1]) + ".pdb" } });
         using (var file = File.Create(args[1]))
+        using (var pdb = embedded ? null : File.Create(args[2]))
         {
-            dynamic result = Call(compilation.GetType().GetMethods().Where(m => m.Name == "Emit"), compilation,
-                new Dictionary<string, object> { { "peStream", file }, { "options", emit } });
+            var given = new Dictionary<string, object> { { "peStream", file }, { "options", emit } };
+            if (!embedded)
+                given.Add("pdbStream", pdb);
+            dynamic result = Call(compilation.GetType().GetMethods().Where(m => m.Name == "Emit"), compilation, given);
             if (!result.Success)
                 foreach (var diagnostic in result.Diagnostics)
                     Console.Error.WriteLine(diagnostic.ToString());

@@ -72,6 +72,45 @@ static void check_memory(int memory)
 	takeover_ok(mmap(NULL, 4096, PROT_READ, MAP_SHARED, memory, 0) == MAP_FAILED, "or map it");
 }
 
+/* A descriptor; or the error. */
+static int ask_for_file(uint64_t address, const char *name)
+{
+	static uint64_t tag;
+	struct {
+		struct ipc_beside head;
+		char name[64];
+	} ask = {.head.address = address};
+	const struct ipc_answer *a = (const void *)message.data;
+
+	strcpy(ask.name, name);
+	ipc_send_bytes(SOCK, IPC_BESIDE, ++tag, &ask, sizeof(ask.head) + strlen(name));
+	while (takeover_receive(SOCK, &message, 5000) == 1) {
+		if (message.head.type == IPC_ANSWER && message.head.tag == tag)
+			return a->err ? a->err : ipc_take_fd(&message, 0);
+		ipc_close_fds(&message);
+	}
+	return -ETIMEDOUT;
+}
+
+/* Beside the program that the process has mapped, and elsewhere. */
+static void check_files(void)
+{
+	static const char *const others[] = {"text.pdb", "link.pdb", "fifo.pdb", "nothing.pdb"};
+	int fd = ask_for_file(HELD_FIRST, "app.pdb");
+	uint8_t byte = 0;
+	uint32_t got = 0;
+
+	takeover_ok(fd >= 0 && pread(fd, &byte, 1, 0) == 1 && byte == 'B',
+		    "it gets a PDB beside what its process has mapped (%d)", fd);
+	takeover_ok(pwrite(fd, &byte, 1, 0) < 0 && write(fd, &byte, 1) < 0, "and cannot write it");
+	close(fd);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		got += ask_for_file(HELD_FIRST, others[i]) >= 0;
+	got += ask_for_file(HELD_MEMORY, "app.pdb") >= 0;
+	got += ask_for_file(HELD_FIRST + 8 * HELD_STEP, "app.pdb") >= 0; /* beside /etc/shadow */
+	takeover_ok(!got, "it gets no other file (%u)", got);
+}
+
 /* By every call that can pass a descriptor. */
 static void pass_on(int to, const char *whom, int memory)
 {
@@ -144,6 +183,7 @@ int __wrap_sandbox_decoder(const struct config *c)
 	memory = await_memory();
 	takeover_ok(engine >= 0 && memory >= 0, "a decoder has its engine, and gets the memory");
 	check_memory(memory);
+	check_files();
 	pass_on(engine, "the engine", memory);
 	pass_on(SOCK, "the monitor", memory);
 	reach_out();

@@ -19,8 +19,8 @@ static int decode_serve_send(struct decode_serve *s, uint32_t type, uint64_t tag
 	return err;
 }
 
-static void decode_serve_report(struct decode_serve *s, enum decode_source source, uint64_t addr, const void *bytes,
-				size_t len)
+void decode_serve_report(struct decode_serve *s, enum decode_source source, uint64_t addr, const void *bytes,
+			 size_t len)
 {
 	const uint8_t *from = bytes;
 
@@ -59,6 +59,7 @@ void decode_serve_init(struct decode_serve *s, int sock)
 	s->sock = sock;
 	s->memory_fd = s->monitor = -1;
 	s->memory.read = decode_serve_read;
+	s->memory.beside = decode_beside;
 }
 
 /* The monitor learns of a walk before the engine can ask for it. */

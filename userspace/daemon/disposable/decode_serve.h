@@ -15,11 +15,14 @@
 #include "daemon/decode.h"
 
 #define DECODE_PATIENCE 10000 /* ms */
+#define DECODE_FILE_PATIENCE 1000 /* ms; the engine waits for a function's lines for twice as long */
 
 struct decode_serve {
 	int sock;	/* to the engine; borrowed */
 	int memory_fd;	/* borrowed */
-	int monitor;	/* socket that hears of the plan, before the engine does; borrowed, -1: none */
+	int monitor;	/* socket that hears of the plan, before the engine does, and of files; borrowed, -1: none */
+	uint32_t files; /* that were asked for */
+	bool files_late; /* one did not come in time: no more are asked for */
 	struct memory memory; /* reads memory_fd, and reports what it has read */
 	struct runtime_file file; /* binary: borrowed */
 	bool reports;	/* the engine wants READs */
@@ -38,5 +41,11 @@ void decode_serve_init(struct decode_serve *s, int sock);
 int decode_serve_attach(struct decode_serve *s, int err, const struct decode_mapping *at, bool reports);
 /* A later message. 0; -EBADMSG; -EPIPE: the engine is gone, or does not read. */
 int decode_serve_take(struct decode_serve *s, const struct ipc_message *m);
+
+/* A READ, if the engine wants those: len bytes that were read at addr. */
+void decode_serve_report(struct decode_serve *s, enum decode_source source, uint64_t addr, const void *bytes,
+			 size_t len);
+/* decode_beside.c: memory_beside of s->memory, by the monitor and an opener. */
+int decode_beside(struct memory *m, uint64_t addr, const char *name, int *ret_fd);
 
 #endif

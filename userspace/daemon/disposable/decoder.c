@@ -2,7 +2,8 @@
 /*
  * The decoder: the disposable process that reads the memory of one process
  * which runs an interpreter, and finds out what the frames mean that the sampler
- * copied. It has that memory, the runtime's file and two sockets, and no rights.
+ * copied. It has that memory, the runtime's file, portable PDBs beside files that
+ * the process has mapped, and two sockets, and no rights.
  * Nobody can be passed the memory: of the calls that send, it may make those only
  * that cannot pass a descriptor.
  */
@@ -56,7 +57,8 @@ static int decoder_take_memory(struct decoder *d, struct ipc_message *m)
 		struct decode_mapping at;
 	} a = {0};
 
-	if (m->head.type != IPC_ANSWER)
+	/* With a tag: a file that is late. */
+	if (m->head.type != IPC_ANSWER || m->head.tag)
 		return 0;
 	if (d->has_memory || m->head.len < sizeof(a.head) || m->head.len > sizeof(a))
 		return -EBADMSG;

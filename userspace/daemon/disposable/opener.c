@@ -81,6 +81,8 @@ static int opener_find_answer(struct opener *o, const struct ipc_ask *ask, const
 		return opener_perf_map(o, ask, ret_fd);
 	case HOST_OPEN_DECODER:
 		return opener_memory(o, ask, text, ret_fd);
+	case HOST_OPEN_BESIDE:
+		return opener_beside(o, ask, path, ret_fd);
 	case HOST_READ_MAPS:
 		return opener_maps(ask, text);
 	case HOST_READ_IDENTITY:

@@ -21,6 +21,7 @@
 #include "daemon/disposable/container_name.h"
 #include "daemon/ipc.h"
 #include "daemon/ticket.h"
+#include "process/host.h"
 #include "process/proc_stat.h"
 #include "process/proc_status.h"
 
@@ -43,6 +44,12 @@ int opener_perf_map(struct opener *o, const struct ipc_ask *ask, int *ret_fd);
 int opener_debug(struct opener *o, const struct ipc_ask *ask, const char *path, const char *program, int *ret_fd);
 /* to: struct decode_mapping. -EPERM: no file is mapped executable at [start, end); -ESTALE: another one is. */
 int opener_memory(struct opener *o, const struct ipc_ask *ask, struct buf *to, int *ret_fd);
+/*
+ * The file of this name beside the one that is mapped at ask->start. -ENOENT: nothing is mapped there, or the path
+ * leads to another file by now, or there is no such file; -EPERM, -EACCES, -ELOOP, -EXDEV: it may not leave; -EFBIG;
+ * -EBADMSG: it is no portable PDB.
+ */
+int opener_beside(struct opener *o, const struct ipc_ask *ask, const char *name, int *ret_fd);
 int opener_maps(const struct ipc_ask *ask, struct buf *to);
 int opener_identity(struct opener *o, const struct ipc_ask *ask, struct buf *to);
 int opener_scan(struct opener *o, const struct ipc_ask *ask, int *ret_fd);
@@ -85,6 +92,7 @@ int opener_process_identity(struct opener *o, const struct opener_process *p, st
 int opener_open_root(const struct opener_process *p); /* by O_PATH */
 /* The file of this absolute path in a root, by O_PATH; resolve: RESOLVE_ flags besides IN_ROOT. */
 int opener_open_in(int root, const char *name, uint64_t resolve);
+int opener_reopen(int path_fd); /* for reading; of one that was checked */
 enum opener_way { WAY_MAPPED, WAY_NAMED }; /* how a file was found; anybody may have chosen a name */
 /* Opens what an O_PATH descriptor that was touched leads to, for p. ino: required of it, 0: any. */
 int opener_take(struct opener *o, enum opener_way way, const struct opener_process *p, int path_fd, uint64_t ino,
@@ -99,6 +107,8 @@ bool opener_is_overlay(const struct statfs *fs);
 bool opener_is_inode(const struct stat *st, const struct statfs *fs, uint64_t ino);
 /* Whether a file that was found by its name only may be read for this user's process. */
 bool opener_may_run(const struct proc_status *user, const struct stat *st);
+/* Whether this user's process may read it, by its mode. */
+bool opener_may_read(const struct proc_status *user, const struct stat *st);
 /* 0: a program, a library or an object file, or a jitdump where its user is given; else -ENOEXEC. */
 int opener_check_content(int fd, const struct stat *st, const struct proc_status *jitdump_of);
 
@@ -108,5 +118,8 @@ int opener_check_content(int fd, const struct stat *st, const struct proc_status
  */
 int opener_mapping_open(struct opener *o, const struct opener_process *p, uint64_t start, uint64_t end,
 			struct decode_mapping *ret_at);
+/* The same of one that is mapped at an address, as code or not, and its path as this process sees it. */
+int opener_mapping_open_at(struct opener *o, const struct opener_process *p, uint64_t address,
+			   char path[HOST_PATH_MAX]);
 
 #endif

@@ -75,6 +75,15 @@ bool opener_may_run(const struct proc_status *user, const struct stat *st)
 	return st->st_mode & S_IXOTH;
 }
 
+bool opener_may_read(const struct proc_status *user, const struct stat *st)
+{
+	if (!user->uid)
+		return true;
+	if (user->uid == st->st_uid)
+		return st->st_mode & S_IRUSR;
+	return st->st_mode & (proc_status_has_group(user, st->st_gid) ? S_IRGRP : S_IROTH);
+}
+
 /* The type lies at the same place in both classes; the engine reads little-endian files only. */
 static bool opener_is_program(const uint8_t head[EI_NIDENT + 2])
 {

@@ -55,7 +55,7 @@ static int opener_open_name(const struct opener_process *p, const char *name, ui
 	return root < 0 ? root : opener_open_in(root, name, resolve);
 }
 
-static int opener_reopen(int path_fd)
+int opener_reopen(int path_fd)
 {
 	char path[64];
 	int fd;

@@ -84,6 +84,8 @@ struct capture_decoded {
 	struct runtime_frame frame;
 };
 struct capture_read { uint64_t addr; uint32_t len, reserved; };
+/* Addresses from here on, which no process has: offsets in the file beside a mapped one that the function needed. */
+#define CAPTURE_BESIDE (1ULL << 63)
 struct capture_symbol { uint64_t start, module_start; uint32_t name_len, module_len; };
 
 struct capture;

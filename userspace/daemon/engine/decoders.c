@@ -199,6 +199,8 @@ bool decoder_answer(struct decoder *d, int err)
 	if (d->first == d->count)
 		d->first = d->count = 0;
 	*(err ? &ds->figures.failed : &ds->figures.functions) += 1;
+	if (!err && !(frame.flags & RUNTIME_CODE))
+		ds->figures.line_files[ds->function.line_file]++;
 	decoders_begin_call(d, &call);
 	if (!(frame.flags & RUNTIME_CODE))
 		ds->ops->function(ds->ctx, d, &frame, err, err ? NULL : &ds->function);

@@ -110,6 +110,7 @@ struct decoders_figures {
 	uint64_t started;		  /* processes that answered ATTACH or were to */
 	uint64_t late, died;		  /* processes that did not answer in time; that ended in a question */
 	uint64_t functions, failed;	  /* answers */
+	uint64_t line_files[RUNTIME_LINE_FILES_NR]; /* that functions were the first to need */
 };
 void decoders_count(const struct decoders *ds, struct decoders_figures *ret);
 

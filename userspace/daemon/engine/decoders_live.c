@@ -311,7 +311,7 @@ static bool decoder_take_read(struct decoder *d, uint64_t now)
 	if (r.source == DECODE_FILE)
 		capture_file_page(d->ds->cfg.capture, d->target.binary, r.addr, bytes, r.len);
 	else
-		capture_add_read(&d->reads, r.addr, bytes, r.len);
+		capture_add_read(&d->reads, r.addr | (r.source == DECODE_BESIDE ? CAPTURE_BESIDE : 0), bytes, r.len);
 	return true;
 }
 

@@ -25,6 +25,8 @@
 #define STOP_ANSWERS_NS (NSEC_PER_SEC)
 #define STOP_NET_NS     (5 * NSEC_PER_SEC)
 
+_Static_assert(RUNTIME_LINE_FILES_NR <= LEDGER_LINE_FILES_MAX, "each has its place");
+
 static void engine_count_decoders(struct engine *e)
 {
 	struct decoders_figures f;
@@ -39,6 +41,7 @@ static void engine_count_decoders(struct engine *e)
 	e->ledger.decoders_died = f.died;
 	e->ledger.functions_decoded = f.functions;
 	e->ledger.functions_failed = f.failed;
+	memcpy(e->ledger.line_files, f.line_files, sizeof(f.line_files));
 }
 
 void engine_publish(void *ctx)

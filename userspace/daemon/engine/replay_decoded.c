@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "daemon/engine/capture.h"
+#include "daemon/ipc.h"
+#include "process/beside.h"
 
 #define QUESTIONS_BACK 4096
 
@@ -73,6 +76,36 @@ static int replay_memory_read(struct memory *memory, uint64_t addr, void *to, si
 	return 0;
 }
 
+/* Its parts in any order. */
+static int replay_write_beside(const struct replay_memory *m, int fd)
+{
+	struct capture_read r;
+	const uint8_t *bytes;
+	int err = -ENOSYS; /* the capture has none */
+
+	for (size_t at = 0; replay_memory_next(m, &at, &r, &bytes);) {
+		if (r.addr < CAPTURE_BESIDE)
+			continue;
+		if (r.addr - CAPTURE_BESIDE > BESIDE_BYTES_MAX)
+			return -EFBIG;
+		err = file_write_at(fd, bytes, r.len, r.addr - CAPTURE_BESIDE);
+		if (err)
+			return err;
+	}
+	return err;
+}
+
+static int replay_memory_beside(struct memory *memory, uint64_t addr, const char *name, int *ret_fd)
+{
+	_cleanup_(closep) int fd = ipc_memfd_new("beside");
+	int err = fd < 0 ? fd : replay_write_beside((const struct replay_memory *)(const void *)memory, fd);
+
+	(void)addr, (void)name; /* a function needs one at most */
+	if (!err)
+		*ret_fd = steal_fd(&fd);
+	return err;
+}
+
 /* --- questions --- */
 
 /* Of code that was asked for less often while the capture was taken, the last answer. */
@@ -101,7 +134,8 @@ static int replay_decoded_reads(void *ctx, const struct decoders_target *t, cons
 	if (!record)
 		return -ENOENT;
 	memcpy(&head, record, sizeof(head));
-	r->memory = (struct replay_memory){.memory.read = replay_memory_read, .data = record + sizeof(head),
+	r->memory = (struct replay_memory){.memory.read = replay_memory_read,
+					   .memory.beside = replay_memory_beside, .data = record + sizeof(head),
 					   .len = head.reads_len};
 	*m = &r->memory.memory;
 	if (!frame) {

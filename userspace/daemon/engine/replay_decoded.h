@@ -5,7 +5,8 @@
  *
  * Called by the replay, one thread. Hostile like any capture: every length is
  * checked. A read is served from the question's own reads only, in their order
- * where they repeat: memory may have changed in between.
+ * where they repeat: memory may have changed in between. A file that a function
+ * needed is served from its reads, too.
  */
 #ifndef OTP_DAEMON_ENGINE_REPLAY_DECODED_H
 #define OTP_DAEMON_ENGINE_REPLAY_DECODED_H

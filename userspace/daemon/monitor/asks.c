@@ -19,6 +19,7 @@
 #define DEATH_NS	 NSEC_PER_SEC /* a process that a signal can end has ended by then */
 #define BAN_NS		 (600 * NSEC_PER_SEC)
 #define BAN_SHORT_NS	 (60 * NSEC_PER_SEC)
+#define BESIDE_OPEN_MAX	 4 /* of one decoder, which waits for each; openers may not have reported the last ones yet */
 
 void asks_init(struct asks *a, struct workers *workers, asks_own_fn *own, void *ctx)
 {
@@ -182,9 +183,43 @@ int asks_add_decoder(struct asks *a, int decoder, const struct ipc_ask *question
 	return 0;
 }
 
+static uint32_t asks_open_of(const struct asks *a, enum asker from)
+{
+	uint32_t n = 0;
+
+	for (const struct ask *ask = a->first; ask; ask = ask->next)
+		n += ask->from == from;
+	for (int i = 0; i < OPENERS; i++)
+		n += a->slot[i].current && a->slot[i].current->from == from;
+	return n;
+}
+
+int asks_add_beside(struct asks *a, int decoder, uint64_t tag, const struct ipc_ask *question, const char *name)
+{
+	const enum asker from = ASKER_DECODER + decoder;
+	struct ask *ask;
+
+	a->asked++;
+	if (a->open >= ASKS_MAX || asks_open_of(a, from) >= BESIDE_OPEN_MAX) {
+		a->refused++;
+		return -EBUSY;
+	}
+	ask = asks_append(a, from, tag, (uint32_t)sizeof(*question) + question->path_len);
+	if (!ask)
+		return -ENOMEM;
+	memcpy(ask->data, question, sizeof(*question));
+	memcpy(ask->data + sizeof(*question), name, question->path_len);
+	return 0;
+}
+
+static uint32_t asks_kind(const struct ask *ask)
+{
+	return ((const struct ipc_ask *)ask->data)->kind;
+}
+
 static uint64_t asks_allowed_ns(const struct ask *ask)
 {
-	return ((const struct ipc_ask *)ask->data)->kind == HOST_SCAN ? SCAN_DEADLINE_NS : DEADLINE_NS;
+	return asks_kind(ask) == HOST_SCAN ? SCAN_DEADLINE_NS : DEADLINE_NS;
 }
 
 /* Ends the question. false: nobody waits for the answer. */
@@ -192,7 +227,7 @@ static bool asks_settle(struct asks *a, struct opener_slot *s)
 {
 	bool wanted = !s->orphan;
 
-	if (wanted && s->current->from >= ASKER_DECODER)
+	if (wanted && asks_kind(s->current) == HOST_OPEN_DECODER)
 		a->decoder_touches[s->current->from - ASKER_DECODER] = s->touches;
 	free(s->current);
 	s->current = NULL;

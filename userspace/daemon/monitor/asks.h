@@ -84,6 +84,11 @@ int asks_add_own(struct asks *a, const struct ipc_ask *ask, const char *path);
  * decoders are few. -ENOMEM.
  */
 int asks_add_decoder(struct asks *a, int decoder, const struct ipc_ask *ask);
+/*
+ * HOST_OPEN_BESIDE on behalf of a decoder, which gets the answer with this tag. Behind others' questions: lines are of
+ * less use than names. -EBUSY: too many are open, of this decoder or of all; -ENOMEM.
+ */
+int asks_add_beside(struct asks *a, int decoder, uint64_t tag, const struct ipc_ask *ask, const char *name);
 /* No signal ends this decoder: the memory that it got is banned as what an opener hangs on. */
 void asks_decoder_hangs(struct asks *a, int decoder, pid_t pid, uint64_t now);
 void asks_from_opener(struct asks *a, int opener, struct ipc_message *msg);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "daemon/decode.h"
 #include "daemon/monitor/monitor.h"
+#include "process/beside.h"
 #include "process/host.h"
 
 /* --- questions --- */
@@ -165,6 +166,38 @@ void decoder_jobs_close(struct monitor *m)
 	vouched_done(&m->decoders.vouched);
 }
 
+/* Of a decoder that has closed its sandbox. */
+static bool decoder_jobs_beside_is_sound(const struct monitor *m, int i, const struct ipc_message *msg)
+{
+	const struct decoder_slot *s = &m->decoders.slot[i];
+	const struct ipc_beside *b = (const void *)msg->data;
+
+	return s->id && m->workers.decoder[i].ready && s->files < BESIDE_FILES_MAX && ipc_nr_fds(msg) == 0 &&
+	       msg->head.tag && msg->head.len > sizeof(*b) && b->address <= INT64_MAX &&
+	       beside_name_is_sound((const char *)(b + 1), msg->head.len - sizeof(*b));
+}
+
+/* Of which process, the decoder does not say. */
+static void decoder_jobs_beside(struct monitor *m, int i, const struct ipc_message *msg)
+{
+	const struct ipc_beside *b = (const void *)msg->data;
+	struct decoder_slot *s = &m->decoders.slot[i];
+	struct worker *w = &m->workers.decoder[i];
+	struct ipc_ask ask = {.kind = HOST_OPEN_BESIDE, .pid = s->job.pid, .pid_start_ns = s->job.pid_start_ns};
+	struct ipc_answer answer = {.err = 0};
+
+	if (!decoder_jobs_beside_is_sound(m, i, msg)) {
+		worker_kill(w);
+		return;
+	}
+	s->files++;
+	ask.start = b->address;
+	ask.path_len = (uint32_t)(msg->head.len - sizeof(*b));
+	answer.err = asks_add_beside(&m->asks, i, msg->head.tag, &ask, (const char *)(b + 1));
+	if (answer.err && worker_send(w, IPC_ANSWER, msg->head.tag, &answer, sizeof(answer), -1))
+		worker_kill(w);
+}
+
 /* READY: it has closed its sandbox, and the memory may come. */
 void decoder_jobs_from(struct monitor *m, int i, const struct ipc_message *msg)
 {
@@ -175,6 +208,8 @@ void decoder_jobs_from(struct monitor *m, int i, const struct ipc_message *msg)
 
 	if (msg->head.type == IPC_WALKABLE)
 		decoder_jobs_vouch(m, i, msg);
+	if (msg->head.type == IPC_BESIDE)
+		decoder_jobs_beside(m, i, msg);
 	if (msg->head.type == IPC_READY && asks_add_decoder(&m->asks, i, &ask))
 		worker_kill(&m->workers.decoder[i]);
 }

@@ -9,8 +9,10 @@
  * Called by the monitor's loop, one thread; nothing waits. Bounds: DECODERS
  * processes, fewer where memory is limited, each for DECODER_LIFE_NS at most; DECODER_QUEUE questions wait. The
  * engine takes turns between the owners of processes (engine/decoders.h), and
- * says when it has no use for a decoder any more: that one is killed at once. One
- * that no signal ends is left in the kernel, and the process' memory is banned.
+ * says when it has no use for a decoder any more: that one is killed at once. A
+ * decoder may ask for BESIDE_FILES_MAX files beside those that its process has
+ * mapped (process/beside.h), which an opener sends it, too. One that no signal ends
+ * is left in the kernel, and the process' memory is banned.
  */
 #ifndef OTP_DAEMON_MONITOR_DECODER_JOBS_H
 #define OTP_DAEMON_MONITOR_DECODER_JOBS_H
@@ -42,6 +44,7 @@ struct decoder_slot {
 	struct decoder_job job;
 	uint64_t id; /* as the engine knows it; 0: none runs here */
 	bool answered;
+	uint32_t files; /* that it asked for */
 	uint64_t deadline_ns;
 };
 

@@ -220,6 +220,9 @@ static void prom_decoders(const struct ledger_engine *e, struct buf *to)
 	prom_one(to, "decoders_died_total", "counter", "Those that ended in a question.", e->decoders_died);
 	prom_one(to, "functions_decoded_total", "counter", "Functions of interpreters that were read.", e->functions_decoded);
 	prom_one(to, "functions_failed_total", "counter", "Those that could not be read, or were gone.", e->functions_failed);
+	prom_family(to, "line_files_total", "counter", "Files beside programs that have lines, by result.");
+	for (uint32_t i = RUNTIME_LINES_NOT_SOUGHT + 1; i < RUNTIME_LINE_FILES_NR; i++)
+		prom_labelled(to, "line_files_total", "result", runtime_line_file_name(i), e->line_files[i]);
 }
 
 static void prom_interpreted(const struct ledger_engine *e, struct buf *to)

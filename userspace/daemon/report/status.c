@@ -291,6 +291,10 @@ static void status_write_decoders(struct json *j, const struct ledger_engine *e)
 	json_number(j, "died", e->decoders_died);
 	json_number(j, "functions", e->functions_decoded);
 	json_number(j, "functions_failed", e->functions_failed);
+	json_open(j, "line_files");
+	for (uint32_t i = RUNTIME_LINES_NOT_SOUGHT + 1; i < RUNTIME_LINE_FILES_NR; i++)
+		json_number(j, runtime_line_file_name(i), e->line_files[i]);
+	json_close(j);
 	json_close(j);
 }
 

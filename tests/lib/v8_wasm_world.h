@@ -11,6 +11,7 @@
 #define VW_MANAGER	 (WORLD + 0x20100)
 #define VW_MODULE	 (WORLD + 0x23000)
 #define VW_ISOLATE_INFO	 (WORLD + 0x23800)
+#define VW_ISOLATE	 (WORLD + 0x40000)
 #define VW_NODE(i)	 (WORLD + 0x24000 + 0x80ULL * (i))
 #define VW_WASM_CODE(i)	 (WORLD + 0x25000 + 0x100ULL * (i))
 #define VW_FRESH	 (WORLD + 0x25800)
@@ -95,7 +96,7 @@ static inline void v8_put_wire(const struct v8_wasm_row *row)
 
 static inline void v8_put_wasm_script(const struct v8_wasm_row *row)
 {
-	const uint64_t isolate[] = {0, WORLD + 0x333, VW_ISOLATE_INFO};
+	const uint64_t isolate[] = {0, VW_ISOLATE, VW_ISOLATE_INFO};
 	const uint64_t script[] = {0, VW_MODULE, VW_NODE(9), VW_SCRIPT_ID};
 
 	put64(VW_MANAGER + row->isolates, VW_NODE(7));

@@ -228,6 +228,39 @@ START_TEST(a_region_holds_for_the_epochs_in_which_it_was_found)
 }
 END_TEST
 
+START_TEST(code_of_an_epoch_holds_until_that_ends)
+{
+	epoch = 5;
+	ask(0x1010, S);
+	region(0x1000, 0x1100, 1);
+	made.code.flags = RUNTIME_CODE_OF_EPOCH;
+	codes_settle(&codes, 0x1010, 0, &made, S);
+	codes.replaced_ns = S + 1;
+	ck_assert(holds(0x1010, S + 2) && holds(0x1010, 100 * S));
+	epoch = 6;
+	ck_assert(!holds(0x1010, S + 2));
+	epoch = 0; /* by time alone */
+	ck_assert(!holds(0x1010, S + 2));
+}
+END_TEST
+
+/* Of which epoch nothing was found is not known: it is trusted as without epochs. */
+START_TEST(what_was_not_found_again_is_not_asked_for_each_sample)
+{
+	epoch = 5;
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	epoch = 6;
+	ask(0x1010, S + 10);
+	codes_settle(&codes, 0x1010, -ENOENT, NULL, S + 20);
+	ask(0x1010, 2 * S);
+	codes_settle(&codes, 0x1010, -ENOENT, NULL, 2 * S);
+	ck_assert(!codes_want(&codes, 0x1010, (struct codes_when){.time_ns = 2 * S + S / 10, .epoch = epoch}, 3 * S,
+			      &(struct runtime_frame){0}));
+	ask(0x1010, 2 * S + S / 4);
+}
+END_TEST
+
 START_TEST(code_of_a_later_epoch_is_of_all_its_samples)
 {
 	epoch = 5;
@@ -356,6 +389,8 @@ Suite *codes_suite(void)
 	tcase_add_test(t, unknown_code_is_asked_for_again_later);
 	tcase_add_test(t, code_that_is_gone_holds_no_more);
 	tcase_add_test(t, a_region_holds_for_the_epochs_in_which_it_was_found);
+	tcase_add_test(t, code_of_an_epoch_holds_until_that_ends);
+	tcase_add_test(t, what_was_not_found_again_is_not_asked_for_each_sample);
 	tcase_add_test(t, code_of_a_later_epoch_is_of_all_its_samples);
 	tcase_add_test(t, a_question_that_had_no_room_is_asked_again);
 	tcase_add_test(t, regions_are_bounded);

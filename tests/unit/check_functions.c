@@ -178,6 +178,151 @@ START_TEST(what_was_read_too_early_is_asked_again)
 }
 END_TEST
 
+/* --- those that are found by what is gone soon --- */
+
+static struct runtime_frame question;
+
+static const struct runtime_frame *hinted(uint64_t hint)
+{
+	static struct runtime_frame f;
+
+	f = (struct runtime_frame){.key = 1, .flags = RUNTIME_HINTED, .cookie = {[RUNTIME_COOKIE_HINT] = hint}};
+	return &f;
+}
+
+static bool wants(uint64_t hint, uint64_t time_ns, uint64_t epoch, uint64_t now_ns)
+{
+	const struct functions_when when = {.time_ns = time_ns, .epoch = epoch, 
+					     .after_ns = time_ns - MIN(time_ns, (uint64_t)100)};
+
+	return functions_want_hinted(&one, hinted(hint), &when, now_ns, &question);
+}
+
+static const char *held(uint64_t hint, uint64_t time_ns, uint64_t epoch)
+{
+	const struct functions_when when = {.time_ns = time_ns, .epoch = epoch, 
+					     .after_ns = time_ns - MIN(time_ns, (uint64_t)100)};
+	const struct function *f = function_hinted(functions_find(&one, hinted(hint)), hinted(hint), &when);
+
+	return f ? f->name->s : "";
+}
+
+static void answer(int err, const char *name, uint64_t epoch)
+{
+	struct runtime_function *f = (void *)named(name);
+
+	f->epoch = epoch;
+	functions_settle(&one, functions_find(&one, hinted(0)), err, err ? NULL : f, 0);
+}
+
+START_TEST(a_hint_is_not_part_of_what_a_function_is)
+{
+	ck_assert(wants(7, 1000, 0, 1010));
+	ck_assert_uint_eq(question.cookie[RUNTIME_COOKIE_HINT], 7);
+	answer(0, "f", 0);
+	ck_assert_str_eq(held(8, 1005, 0), "f");
+	ck_assert_uint_eq(one.count, 1);
+	ck_assert(wants(8, 1020, 3, 1030));
+	ck_assert_uint_eq(question.cookie[RUNTIME_COOKIE_EPOCH], 3);
+	answer(-ESTALE, NULL, 0);
+	ck_assert_uint_eq(one.count, 1);
+}
+END_TEST
+
+START_TEST(without_epochs_a_function_holds_from_the_sample_that_found_it_to_the_last_reading)
+{
+	ck_assert(wants(7, 1000, 0, 1010));
+	answer(0, "f", 0);
+	ck_assert_str_eq(held(8, 999, 0), "");
+	ck_assert_str_eq(held(8, 1010, 0), "f");
+	ck_assert_str_eq(held(8, 1011, 0), "");
+	ck_assert_str_eq(held(7, 1110, 0), "f"); /* the same hint, not long ago */
+	ck_assert_str_eq(held(7, 1111, 0), "");
+	ck_assert(!wants(8, 999, 0, 1200)); /* nothing will tell */
+	ck_assert(wants(8, 1200, 0, 1210));
+	answer(0, "f", 0);
+	ck_assert_str_eq(held(9, 1100, 0), "f");
+}
+END_TEST
+
+START_TEST(what_a_hint_did_not_find_another_one_may)
+{
+	const struct functions_when later = {.time_ns = 1001};
+
+	ck_assert(wants(7, 1000, 0, 1010));
+	ck_assert(function_hinted_is_pending(functions_find(&one, hinted(8)), hinted(8), &later));
+	answer(-ESTALE, NULL, 0);
+	ck_assert(!wants(7, 1000, 0, 1011));
+	ck_assert(wants(8, 1001, 0, 1011));
+	answer(-ESTALE, NULL, 0);
+	ck_assert(wants(9, 1002, 0, 1012));
+	answer(0, "f", 0);
+	ck_assert_str_eq(held(8, 1001, 0), "");
+	ck_assert_str_eq(held(9, 1002, 0), "f");
+	ck_assert(wants(9, 1200, 0, 1210));
+	answer(-ESTALE, NULL, 0); /* that of samples before stays */
+	ck_assert_str_eq(held(9, 1005, 0), "f");
+	ck_assert_str_eq(held(9, 1200, 0), "");
+}
+END_TEST
+
+START_TEST(another_function_of_the_same_key_holds_from_its_sample_on)
+{
+	ck_assert(wants(7, 1000, 0, 1010));
+	answer(0, "f", 0);
+	ck_assert(wants(8, 1200, 0, 1210));
+	answer(0, "g", 0);
+	ck_assert_str_eq(held(8, 1199, 0), "");
+	ck_assert_str_eq(held(8, 1200, 0), "g");
+	ck_assert_str_eq(held(7, 1005, 0), "");
+}
+END_TEST
+
+/* Whenever the samples of an epoch were taken, and whatever hints they have. */
+START_TEST(a_function_holds_for_the_epochs_in_which_it_was_found)
+{
+	ck_assert(wants(7, 1000, 5, 1010));
+	answer(0, "f", 5);
+	ck_assert_str_eq(held(8, 10, 5), "f");
+	ck_assert_str_eq(held(8, 90000, 5), "f");
+	ck_assert_str_eq(held(7, 1000, 4), "");
+	ck_assert_str_eq(held(7, 1020, 6), "");
+	ck_assert(!wants(8, 2000, 4, 2010));
+	ck_assert(wants(8, 2000, 6, 2010));
+	answer(0, "f", 8);
+	ck_assert_str_eq(held(9, 2000, 7), "f");
+	ck_assert(wants(9, 3000, 9, 3010));
+	answer(0, "g", 9);
+	ck_assert_str_eq(held(9, 2000, 8), "");
+	ck_assert_str_eq(held(9, 3000, 9), "g");
+}
+END_TEST
+
+START_TEST(a_sample_of_a_collection_may_be_of_the_epoch_before)
+{
+	const struct functions_when begins = {.time_ns = 1000, .epoch = 6, .begins = true};
+
+	ck_assert(wants(7, 1000, 6, 1010));
+	answer(0, "f", 6);
+	ck_assert_str_eq(held(7, 1000, 6), "f");
+	ck_assert_ptr_null(function_hinted(functions_find(&one, hinted(7)), hinted(7), &begins));
+	ck_assert(wants(7, 2000, 7, 2010));
+	answer(0, "f", 7);
+	ck_assert_ptr_nonnull(function_hinted(functions_find(&one, hinted(7)), hinted(7),
+					      &(struct functions_when){.time_ns = 2000, .epoch = 7, .begins = true}));
+}
+END_TEST
+
+/* The closure of a sample lay where another one lies now, after a collection. */
+START_TEST(what_was_found_in_a_later_epoch_is_not_the_samples)
+{
+	ck_assert(wants(7, 1000, 5, 1010));
+	answer(0, "g", 6);
+	ck_assert_str_eq(held(7, 1000, 5), "");
+	ck_assert_str_eq(held(7, 1005, 6), "g");
+}
+END_TEST
+
 START_TEST(table_of_a_process_is_bounded)
 {
 	for (uint32_t i = 0; i < FUNCTIONS_MAX; i++)
@@ -202,6 +347,13 @@ Suite *functions_suite(void)
 	tcase_add_test(t, column_is_the_distance_from_the_row_where_positions_are_of_characters);
 	tcase_add_test(t, function_without_lines_has_none);
 	tcase_add_test(t, what_was_read_too_early_is_asked_again);
+	tcase_add_test(t, a_hint_is_not_part_of_what_a_function_is);
+	tcase_add_test(t, without_epochs_a_function_holds_from_the_sample_that_found_it_to_the_last_reading);
+	tcase_add_test(t, what_a_hint_did_not_find_another_one_may);
+	tcase_add_test(t, another_function_of_the_same_key_holds_from_its_sample_on);
+	tcase_add_test(t, a_function_holds_for_the_epochs_in_which_it_was_found);
+	tcase_add_test(t, a_sample_of_a_collection_may_be_of_the_epoch_before);
+	tcase_add_test(t, what_was_found_in_a_later_epoch_is_not_the_samples);
 	tcase_add_test(t, table_of_a_process_is_bounded);
 	suite_add_tcase(s, t);
 	return s;

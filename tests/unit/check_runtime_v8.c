@@ -31,13 +31,34 @@ static void setup(void)
 	setup_row(VW_ROW);
 }
 
-static int decode(uint64_t key, uint64_t cookie, uint64_t how)
+static int decode_frame_of(const struct runtime_frame *f)
 {
-	const struct runtime_frame f = {.key = key, .cookie = {cookie, how}};
-
 	memset(&function, 0, sizeof(function));
 	memory_question(&memory);
-	return v8_decode(&attached, &memory, &f, &function);
+	return v8_decode(&attached, &memory, f, &function);
+}
+
+static int decode(uint64_t key, uint64_t cookie, uint64_t how)
+{
+	return decode_frame_of(&(struct runtime_frame){.key = key, .cookie = {cookie, how}});
+}
+
+static int decode_bytecodes(uint64_t bytecodes, uint64_t closure, uint64_t epoch)
+{
+	return decode_frame_of(&(struct runtime_frame){.key = bytecodes, .flags = RUNTIME_HINTED,
+						       .cookie = {0, V8_BY_BYTECODES, closure, 0, epoch}});
+}
+
+static void put_epochs(uint32_t epoch, uint32_t moved)
+{
+	put32(VW_ISOLATE + v8_rows[VW_ROW].isolate_epoch, epoch);
+	put32(VW_ISOLATE + v8_rows[VW_ROW].isolate_epoch + 4, moved);
+}
+
+static int attach_epoch(void)
+{
+	put_epochs(6, 106);
+	return v8_epoch_attach((struct v8 *)attached.param, &memory, &attached.walk);
 }
 
 static uint32_t line_at(uint32_t position)
@@ -51,7 +72,7 @@ static uint32_t line_at(uint32_t position)
 
 START_TEST(a_function_has_name_script_and_lines_of_its_bytecodes)
 {
-	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
 	ck_assert_str_eq(function.name, "first");
 	ck_assert_str_eq(function.file, "/srv/app.js");
 	ck_assert_uint_eq(function.start_line, 1);
@@ -76,7 +97,7 @@ START_TEST(places_of_compiled_code_have_columns)
 	ck_assert(function.has_columns);
 	ck_assert_uint_eq(function.lines[0].position, V8_AT(0));
 	ck_assert_uint_eq(function.lines[1].position, V8_AT(7));
-	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
 	ck_assert(!function.has_columns);
 	v8_put_smi(VW_SCRIPT - 1 + 32, 4); /* the script begins within a line */
 	ck_assert_int_eq(decode(VW_SHARED(0), 77ULL << 32 | 5, V8_BY_SHARED), 0);
@@ -108,17 +129,18 @@ START_TEST(a_function_that_was_copied_is_found_where_it_is)
 	put64(VW_FUNCTION - 1 + 0x800, VW_MAP(300));
 	put64(VW_FUNCTION - 1 + 0x800 + 24, VW_SHARED(0));
 	put64(VW_FUNCTION - 1, VW_FUNCTION - 1 + 0x800);
-	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
 	ck_assert_str_eq(function.name, "first");
 }
 END_TEST
 
 START_TEST(another_function_in_its_place_is_stale)
 {
-	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES + 8, 0), -ESTALE);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES + 8, VW_FUNCTION, 0), -ESTALE);
 	ck_assert_int_eq(decode(VW_SHARED(0), 77ULL << 32 | 6, V8_BY_SHARED), -ESTALE);
-	ck_assert_int_eq(decode(VW_SCRIPT, VW_BYTECODES, 0), -ESTALE);
-	ck_assert_int_lt(decode(VW_FUNCTION + 1, VW_BYTECODES, 0), 0);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_SCRIPT, 0), -ESTALE);
+	ck_assert_int_eq(decode(VW_SCRIPT, 0, 0), -ESTALE);
+	ck_assert_int_lt(decode(VW_FUNCTION + 1, 0, 0), 0);
 	ck_assert_int_lt(decode(WORLD + WORLD_BYTES + 1, 0, 0), 0);
 }
 END_TEST
@@ -454,8 +476,9 @@ START_TEST(a_bytecode_that_runs_stands_for_its_function)
 	ck_assert_uint_eq(made.code.kind, V8_HANDLER);
 	ck_assert_int_eq(step(VW_BUILTINS + 0x420, true, FP - 0x100, &s), 0);
 	ck_assert_uint_eq(s.pc, WORLD + 0x111);
-	ck_assert_uint_eq(s.own.key, VW_FUNCTION);
-	ck_assert_uint_eq(s.own.cookie[0], VW_BYTECODES);
+	ck_assert_uint_eq(s.own.key, VW_BYTECODES);
+	ck_assert_uint_eq(s.own.cookie[RUNTIME_COOKIE_HINT], VW_FUNCTION);
+	ck_assert(s.own.flags & RUNTIME_HINTED);
 	ck_assert_uint_eq(s.own.position, V8_AT(4));
 }
 END_TEST
@@ -497,7 +520,92 @@ START_TEST(a_bytecode_without_frame_is_its_functions)
 	ck_assert_int_eq(code_at(VW_BUILTINS + 0x420), 0);
 	ck_assert_int_eq(step(VW_BUILTINS + 0x420, true, FP - 0x100, &s), 0);
 	ck_assert_uint_eq(s.pc, WORLD + 0x111);
-	ck_assert_uint_eq(s.own.key, VW_FUNCTION);
+	ck_assert_uint_eq(s.own.key, VW_BYTECODES);
+}
+END_TEST
+
+static uint64_t epoch_of(uint64_t word)
+{
+	return v8_epoch(&attached, &word, 1);
+}
+
+START_TEST(what_is_read_is_of_an_epoch)
+{
+	const uint64_t word = 107ULL << 32 | 6, epoch = 7;
+
+	attach_epoch();
+	ck_assert_uint_eq(epoch_of(word), epoch);
+	ck_assert_uint_eq(attached.walk.start, OTP_WALK_AT);
+	ck_assert_uint_eq(attached.walk.base + (uint64_t)attached.walk.root_off,
+			  VW_ISOLATE + v8_rows[VW_ROW].isolate_epoch);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
+	ck_assert_uint_eq(function.epoch, 0);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch), 0);
+	ck_assert_uint_eq(function.epoch, epoch);
+	ck_assert_int_eq(code_at(VW_CODE_START + 5), 0);
+	ck_assert_uint_eq(made.code.epoch, epoch);
+	put_epochs(7, 109); /* the closure may be dead, and intact */
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch), -ESTALE);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch + 1), 0);
+	ck_assert_uint_eq(v8_epoch(&attached, NULL, 0), epoch);
+	ck_assert_uint_eq(v8_moved(&attached, NULL, 0), 0);
+}
+END_TEST
+
+START_TEST(a_closure_is_known_until_something_moves)
+{
+	const uint64_t word = 106ULL << 32 | 6;
+	struct runtime_frame f = {.key = VW_FUNCTION, .flags = RUNTIME_MOVED};
+
+	attach_epoch();
+	f.cookie[RUNTIME_COOKIE_EPOCH] = v8_moved(&attached, &word, 1);
+	ck_assert_int_eq(decode_frame_of(&f), 0);
+	put_epochs(6, 107);
+	ck_assert_int_eq(decode_frame_of(&f), -ESTALE);
+	f.cookie[RUNTIME_COOKIE_EPOCH] = 0;
+	ck_assert_int_eq(decode_frame_of(&f), 0);
+}
+END_TEST
+
+/* A process that gets little time has none for long. */
+START_TEST(until_there_is_an_isolate_nothing_is_attached)
+{
+	put64(VW_MANAGER + v8_rows[VW_ROW].wasm.isolates, 0);
+	ck_assert_int_eq(attach_epoch(), -EAGAIN);
+	put64(VW_MANAGER + v8_rows[VW_ROW].wasm.isolates, VW_NODE(7));
+	put64(VW_WASM, 0);
+	ck_assert_int_eq(attach_epoch(), -EAGAIN);
+	put64(VW_WASM, VW_MANAGER);
+	ck_assert_int_eq(attach_epoch(), 0);
+	ck_assert_uint_eq(attached.walk.start, OTP_WALK_AT);
+}
+END_TEST
+
+/* Each has a heap of its own. */
+START_TEST(with_several_isolates_epochs_are_not_known)
+{
+	attach_epoch();
+	put64(VW_NODE(7), VW_NODE(10));
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch_of(6)), 0);
+	ck_assert_uint_eq(function.epoch, 0);
+	attached.walk.start = OTP_WALK_NONE;
+	attach_epoch();
+	ck_assert_uint_eq(attached.walk.start, OTP_WALK_NONE);
+	ck_assert_uint_eq(epoch_of(6), 0);
+}
+END_TEST
+
+/* As it may hold more than was asked for. */
+START_TEST(code_of_a_former_epoch_is_described_anew)
+{
+	attach_epoch();
+	ck_assert_int_eq(code_at(VW_CODE_START + 5), 0);
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	made.known_epoch = made.code.epoch;
+	ck_assert_int_eq(v8_code(&attached, &memory, VW_CODE_START + 5, &made), -EALREADY);
+	put_epochs(7, 107);
+	memory_question(&memory);
+	ck_assert_int_eq(v8_code(&attached, &memory, VW_CODE_START + 5, &made), 0);
 }
 END_TEST
 
@@ -724,6 +832,11 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_long_line_has_columns_too);
 	tcase_add_test(t, a_function_that_was_copied_is_found_where_it_is);
 	tcase_add_test(t, another_function_in_its_place_is_stale);
+	tcase_add_test(t, what_is_read_is_of_an_epoch);
+	tcase_add_test(t, a_closure_is_known_until_something_moves);
+	tcase_add_test(t, until_there_is_an_isolate_nothing_is_attached);
+	tcase_add_test(t, with_several_isolates_epochs_are_not_known);
+	tcase_add_test(t, code_of_a_former_epoch_is_described_anew);
 	tcase_add_test(t, optimized_code_has_what_was_inlined);
 	tcase_add_loop_test(t, what_lies_between_places_of_an_inlined_function_is_its_own, 0, VW_ROWS);
 	tcase_add_test(t, a_position_is_of_all_up_to_its_call);

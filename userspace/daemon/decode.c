@@ -90,6 +90,7 @@ size_t decode_function_pack(int err, uint32_t index, const struct runtime_functi
 	head->start_line = f->start_line;
 	head->has_columns = f->has_columns;
 	head->line_file = f->line_file;
+	head->epoch = f->epoch;
 	head->nr_lines = decode_pack_lines(f, (void *)(head + 1));
 	head->name_len = (uint32_t)strnlen(f->name, sizeof(f->name) - 1);
 	head->file_len = (uint32_t)strnlen(f->file, sizeof(f->file) - 1);
@@ -139,6 +140,7 @@ int decode_function_unpack(const struct ipc_message *m, uint32_t index, int *ret
 	ret->start_line = f->start_line;
 	ret->has_columns = f->has_columns;
 	ret->line_file = f->line_file;
+	ret->epoch = f->epoch;
 	ret->nr_lines = f->nr_lines;
 	memcpy(ret->lines, lines, f->nr_lines * sizeof(*lines));
 	return 0;
@@ -297,6 +299,7 @@ int decode_frame(const struct runtime_attached *a, struct memory *m, const struc
 
 	ret->name[0] = ret->file[0] = '\0';
 	ret->start_line = ret->nr_lines = ret->line_file = 0;
+	ret->epoch = 0;
 	ret->has_columns = false;
 	if (!decode_list[a->runtime]->decode)
 		return -ENOENT;

@@ -64,6 +64,7 @@ struct decode_function {
 	uint32_t name_len, file_len;
 	uint32_t has_columns;
 	uint32_t line_file; /* enum runtime_line_file */
+	uint64_t epoch;
 };
 /* Then functions, nodes, rows. */
 struct decode_code {

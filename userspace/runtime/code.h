@@ -47,6 +47,7 @@ struct runtime_code_row {
 
 enum runtime_code_flags {
 	RUNTIME_CODE_FLEETING = 1, /* other code may be in its place soon: it holds between two readings only */
+	RUNTIME_CODE_OF_EPOCH = 2, /* nothing else is in its place before its epoch ends: it holds for that, however long */
 };
 
 struct runtime_code {

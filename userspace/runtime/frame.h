@@ -14,6 +14,7 @@
 
 #define RUNTIME_COOKIES 5
 #define RUNTIME_COOKIE_EPOCH 4 /* of a runtime with an epoch; 0: it is not known */
+#define RUNTIME_COOKIE_HINT  2 /* of a frame that is HINTED: what the sample has, by which the function may be found */
 
 enum runtime_frame_flags {
 	RUNTIME_ENTRY = 1,  /* the loop was entered, from native code, with this frame: its callers belong to another loop */
@@ -33,6 +34,12 @@ enum runtime_frame_flags {
 	RUNTIME_WALKED = 64,
 	/* The outermost frame of a coroutine, or of the main thread; whoever resumed it follows (resume in runtime.h). */
 	RUNTIME_STACK = 128,
+	/*
+	 * The function is known by its key, and found by what may be gone soon, as one of many closures: cookies HINT and EPOCH,
+	 * which are the sample's, are not part of what it is.
+	 */
+	RUNTIME_HINTED = 256,
+	RUNTIME_MOVED = 512, /* what it is known by may be moved within an epoch: its cookie EPOCH is by ops->moved */
 };
 
 /* What a frame means: a function by key and cookies, and a place in it. */

@@ -150,6 +150,7 @@ struct runtime_function {
 	char file[RUNTIME_PATH_MAX]; /* "": unknown */
 	uint32_t start_line;	     /* 0: unknown */
 	uint32_t nr_lines;
+	uint64_t epoch; /* of a frame that is HINTED: when it was read (struct runtime_ops); 0: not known */
 	/* Positions count a file's characters, and those of rows are where lines begin: what is between is the column. */
 	bool has_columns;
 	uint32_t line_file; /* enum runtime_line_file: of the file that this function was the first to need */
@@ -227,6 +228,12 @@ struct runtime_ops {
 	 * answers -ESTALE.
 	 */
 	uint64_t (*epoch)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
+
+	/*
+	 * Likewise, a counter that rises more often: whenever anything is moved. That of frames that are RUNTIME_MOVED. NULL: there
+	 * are none.
+	 */
+	uint64_t (*moved)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 
 	/* The file's name, by which it is found in a process before any frame of it was met; may be NULL. */
 	const char *library;

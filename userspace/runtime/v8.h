@@ -56,6 +56,8 @@ struct v8 {
 	uint64_t setup;	    /* what makes the frame of code of WebAssembly that counts its calls; 0: there is none */
 	uint64_t handlers;  /* the first function that runs a bytecode: all behind do */
 	uint64_t wasm;	    /* a pointer to what manages code of WebAssembly; 0: where it lies is not known */
+	uint64_t isolate;   /* the only one, when it was attached; 0: there were others, or it is not known */
+	uint64_t epoch;	    /* likewise, its epoch then */
 	uint64_t layout;		  /* where in the code each builtin lies: offset and length, of 32 bits each */
 	uint32_t layout_nr;
 	uint16_t layout_stride;
@@ -104,6 +106,7 @@ struct v8_row {
 	uint8_t deopt_literals, deopt_id, deopt_shared, deopt_inlining; /* indices of deoptimization data */
 	uint8_t shared_wrapped;	     /* there, the function is behind an object, at this offset; 0: it is not */
 	uint16_t type_trusted_bytes; /* arrays of bytes outside of the sandbox, if there is one */
+	uint32_t isolate_epoch; /* of an Isolate: how often its whole heap was marked and swept; then, collections of any kind */
 	uint8_t kind_baseline, kind_maglev, kind_optimized, kind_mask; /* of a Code's flags */
 	struct v8_wasm_row wasm;
 	struct v8_translation translation;
@@ -144,6 +147,16 @@ static inline const struct v8_row *v8_row(const struct v8 *v)
 /* v8_attach.c */
 int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 	      char why[RUNTIME_WHY_MAX]);
+
+/*
+ * v8_epoch.c: the counters by which a sample and what is read later are compared. attach finds them, with the plan that
+ * copies them; -EAGAIN: there is no isolate yet. 0: not known.
+ */
+int v8_epoch_attach(struct v8 *v, struct memory *m, struct otp_walk *walk);
+struct v8_epochs { uint64_t epoch, moved; };
+int v8_epochs_now(const struct v8 *v, struct memory *m, struct v8_epochs *ret);
+uint64_t v8_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
+uint64_t v8_moved(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 
 /* v8_object.c: objects by their tagged addresses. */
 bool v8_is_object(uint64_t word);
@@ -304,10 +317,13 @@ struct v8_between { uint16_t path; int32_t bytecode; };
 struct v8_between v8_anchors_between(const struct v8_anchors *a, const struct v8_anchor *one, const struct v8_anchor *two);
 /*
  * cookie[1]: key is a SharedFunctionInfo with the identity cookie[0]; or the begin of code of WebAssembly that has the
- * function cookie[2] of its module, with the identity cookie[0]; else a JSFunction, with its bytecodes.
+ * function cookie[2] of its module, with the identity cookie[0]; or the bytecodes of a function, whose hint is a JSFunction;
+ * else a JSFunction.
  */
-#define V8_BY_SHARED 1
-#define V8_BY_WASM   2
+#define V8_BY_SHARED	1
+#define V8_BY_WASM	2
+#define V8_BY_BYTECODES 3
+#define V8_TRIES 3 /* of what was read around the end of an epoch */
 #define V8_AT(script) ((uint32_t)(script) + 1) /* the position of a place in the script */
 /* v8_prologue.c: the words of a region, by its instructions; where the return address is at its begin. */
 void v8_events(struct memory *m, struct runtime_code *c, uint32_t first);

@@ -181,6 +181,9 @@ int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_
 	if (err)
 		return err;
 	v8_attach_wasm(file, m, v);
+	err = v8_epoch_attach(v, m, &ret->walk);
+	if (err)
+		return err;
 	ret->code_start = v->builtins;
 	ret->code_end = v->builtins_end;
 	ret->code_vaddr = v->builtins - file->bias;

@@ -184,22 +184,50 @@ static int v8_describe(const struct v8 *v, struct memory *m, const struct v8_fou
 	return 0;
 }
 
-int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+static int v8_code_compiled(const struct v8 *v, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
-	const struct v8 *v = v8_of(a);
 	struct v8_found found, again;
 	int err;
 
-	if (pc >= v->builtins && pc < v->builtins_end)
-		return v8_builtin(v, m, pc, ret);
-	err = v8_wasm_code(v, m, pc, ret);
-	if (err != -ENOENT)
-		return err;
 	if (!v8_find(v, m, pc, &found))
 		return -ENOENT;
+	ret->code.flags = ret->code.epoch ? RUNTIME_CODE_OF_EPOCH : 0;
 	err = v8_describe(v, m, &found, ret);
 	/* It was there all the while. */
 	if (!err && (!v8_is_code_of(v, m, found.code, found.start, &again) || again.size != found.size))
 		err = -ESTALE;
 	return err;
+}
+
+/* Code on the heap is freed or moved only between two epochs: what was known in a former one is described anew. */
+static int v8_code_of_epoch(const struct v8 *v, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	struct v8_epochs before, after;
+	int err;
+
+	for (int i = 0; i < V8_TRIES; i++) {
+		memset(&ret->code, 0, sizeof(ret->code));
+		if (v8_epochs_now(v, m, &before))
+			return -EFAULT;
+		ret->code.epoch = before.epoch;
+		if (ret->known_epoch != before.epoch)
+			memset(ret->known, 0, sizeof(ret->known));
+		err = v8_code_compiled(v, m, pc, ret);
+		if (v8_epochs_now(v, m, &after))
+			return -EFAULT;
+		if (before.epoch == after.epoch)
+			return err;
+	}
+	return -ESTALE;
+}
+
+int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	const struct v8 *v = v8_of(a);
+	int err;
+
+	if (pc >= v->builtins && pc < v->builtins_end)
+		return v8_builtin(v, m, pc, ret);
+	err = v8_wasm_code(v, m, pc, ret);
+	return err == -ENOENT ? v8_code_of_epoch(v, m, pc, ret) : err;
 }

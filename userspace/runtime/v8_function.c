@@ -140,10 +140,9 @@ int32_t v8_shared_start(const struct v8 *v, struct memory *m, const struct v8_sh
 }
 
 /* What a frame calls its function may have been copied since, or something else lies there. */
-static int v8_function_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f,
-			      struct v8_shared *ret)
+static int v8_function_shared(const struct v8 *v, struct memory *m, uint64_t function, struct v8_shared *ret)
 {
-	uint64_t function = f->key, shared;
+	uint64_t shared;
 	uint16_t type;
 	int err = v8_forward(m, function, &function);
 
@@ -152,19 +151,25 @@ static int v8_function_shared(const struct v8 *v, struct memory *m, const struct
 	if (err || type < v->type_function || type - v->type_function >= FUNCTION_TYPES)
 		return err ? err : -ESTALE;
 	err = v8_field(m, function, v->function_shared, &shared);
-	if (!err)
-		err = v8_shared_read(v, m, shared, ret);
-	if (err)
-		return err;
-	return f->cookie[0] && f->cookie[0] != ret->bytecodes ? -ESTALE : 0;
+	return err ? err : v8_shared_read(v, m, shared, ret);
+}
+
+/* Bytecodes do not lead to their function. A closure does, as long as it lives, which may be for one call. */
+static int v8_bytecodes_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, struct v8_shared *ret)
+{
+	if (v8_function_shared(v, m, f->cookie[RUNTIME_COOKIE_HINT], ret) == 0 && ret->bytecodes == f->key)
+		return 0;
+	return -ESTALE;
 }
 
 static int v8_frame_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, struct v8_shared *ret)
 {
 	int err;
 
+	if (f->cookie[1] == V8_BY_BYTECODES)
+		return v8_bytecodes_shared(v, m, f, ret);
 	if (f->cookie[1] != V8_BY_SHARED)
-		return v8_function_shared(v, m, f, ret);
+		return v8_function_shared(v, m, f->key, ret);
 	err = v8_shared_read(v, m, f->key, ret);
 	return err ? err : (f->cookie[0] != ret->identity ? -ESTALE : 0);
 }
@@ -286,17 +291,13 @@ static void v8_function_lines(const struct v8 *v, struct memory *m, const struct
 		v8_lines_by_bytecode(v, m, s->bytecodes, &span, ret);
 }
 
-int v8_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
-	      struct runtime_function *ret)
+static int v8_decode_javascript(const struct v8 *v, struct memory *m, const struct runtime_frame *f,
+				struct runtime_function *ret)
 {
-	const struct v8 *v = v8_of(a);
 	struct v8_scope scope = {.start = -1, .end = -1};
 	struct v8_shared s, again;
-	int err;
+	int err = v8_frame_shared(v, m, f, &s);
 
-	if (f->cookie[1] == V8_BY_WASM)
-		return v8_wasm_decode(v, m, f, ret);
-	err = v8_frame_shared(v, m, f, &s);
 	if (!err && v8_is(v, m, s.name, v->type_scope))
 		err = v8_scope_read(v, m, s.name, &scope);
 	if (!err)
@@ -310,4 +311,41 @@ int v8_decode(const struct runtime_attached *a, struct memory *m, const struct r
 	/* It was there all the while. */
 	err = v8_frame_shared(v, m, f, &again);
 	return err ? err : (again.identity != s.identity || again.name != s.name ? -ESTALE : 0);
+}
+
+/*
+ * In a later epoch, a closure that was sampled may be dead, and still lead to its function, which is dead too: while others lie
+ * where its bytecodes lay. Where epochs are not known any more, as of several isolates, time has to do.
+ */
+static bool v8_is_of_epoch(const struct runtime_frame *f, const struct v8_epochs *now)
+{
+	const uint64_t of = f->cookie[RUNTIME_COOKIE_EPOCH];
+
+	if (!of || !now->epoch || !(f->flags & (RUNTIME_MOVED | RUNTIME_HINTED)))
+		return true;
+	return of == (f->flags & RUNTIME_MOVED ? now->moved : now->epoch);
+}
+
+int v8_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
+	      struct runtime_function *ret)
+{
+	const struct v8 *v = v8_of(a);
+	struct v8_epochs before, after;
+	int err = -ESTALE;
+
+	if (f->cookie[1] == V8_BY_WASM)
+		return v8_wasm_decode(v, m, f, ret);
+	/* Around the end of an epoch, what is read may be partly of the next. */
+	for (int i = 0; i < V8_TRIES; i++) {
+		ret->nr_lines = 0;
+		if (v8_epochs_now(v, m, &before))
+			return -EFAULT;
+		err = v8_is_of_epoch(f, &before) ? v8_decode_javascript(v, m, f, ret) : -ESTALE;
+		if (v8_epochs_now(v, m, &after))
+			return -EFAULT;
+		ret->epoch = f->cookie[RUNTIME_COOKIE_EPOCH] ? before.epoch : 0;
+		if (before.epoch == after.epoch && v8_is_of_epoch(f, &after))
+			return err;
+	}
+	return -ESTALE;
 }

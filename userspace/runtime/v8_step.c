@@ -56,7 +56,8 @@ static int v8_step_own(const struct v8 *v, const struct runtime_place *at, uint6
 		return -EFAULT;
 	if (!v8_is_object(type) || !v8_is_object(function) || !v8_is_object(bytecodes))
 		return 0;
-	ret->own = (struct runtime_frame){.key = function, .cookie = {bytecodes}};
+	ret->own = (struct runtime_frame){.key = bytecodes, .flags = RUNTIME_HINTED,
+					  .cookie = {[1] = V8_BY_BYTECODES, [RUNTIME_COOKIE_HINT] = function}};
 	if (!(uint32_t)offset)
 		ret->own.position = v8_step_position(v, offset >> 32);
 	return 0;
@@ -80,7 +81,7 @@ static bool v8_step_is_entering(const struct runtime_code *c, const struct runti
 static void v8_step_own_entered(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
 {
 	if (v8_step_is_entering(c, at) && v8_step_has(at, RDI) && v8_is_object(at->reg[RDI]))
-		ret->own = (struct runtime_frame){.key = at->reg[RDI]};
+		ret->own = (struct runtime_frame){.key = at->reg[RDI], .flags = RUNTIME_MOVED};
 }
 
 /* --- frames --- */
@@ -204,7 +205,7 @@ static bool v8_step_is_trampoline(const struct v8 *v, const struct runtime_place
 /* A bytecode that is run is in r12 and r9; the frame's words have it only where the bytecode calls. */
 static void v8_step_running(const struct v8 *v, const struct runtime_place *at, struct runtime_step *ret)
 {
-	if (at->exact && v8_step_has(at, R12) && v8_step_has(at, R9) && at->reg[R12] == ret->own.cookie[0] &&
+	if (at->exact && v8_step_has(at, R12) && v8_step_has(at, R9) && at->reg[R12] == ret->own.key &&
 	    (uint32_t)at->reg[R9] == at->reg[R9])
 		ret->own.position = v8_step_position(v, at->reg[R9]);
 }

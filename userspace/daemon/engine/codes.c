@@ -150,6 +150,8 @@ static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, st
 {
 	if (!e->seen_ns || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
 		return false;
+	if (when.epoch && e->seen_epoch && e->code && e->code->flags & RUNTIME_CODE_OF_EPOCH)
+		return true;
 	return when.time_ns <= e->seen_ns + codes_trust(t, e, when);
 }
 
@@ -270,6 +272,8 @@ void codes_settle(struct codes *t, uint64_t pc, int err, const struct runtime_co
 		if (e->code)
 			t->gone_ns = now;
 		code_entry_drop_code(t, e);
+		/* Of which epoch nothing is here is not known: samples of later ones are not in vain again and again. */
+		e->seen_epoch = 0;
 		e->found_ns = e->asked_ns;
 	}
 	e->seen_ns = e->asked_ns;

@@ -7,8 +7,6 @@
 
 #include "base/cleanup.h"
 
-#define ENTRY_BYTES (sizeof(struct function_entry) + sizeof(struct map_slot))
-
 static struct map shared; /* functions by the hash of their content; of two with one hash the second is not shared */
 static size_t bytes;
 
@@ -99,36 +97,72 @@ uint32_t function_line(const struct function *fn, uint32_t position, uint32_t *r
 
 /* --- a process' table --- */
 
-static uint64_t entry_hash(const struct runtime_frame *f)
+/* The cookies that are part of what it is. */
+static void entry_cookies(const struct runtime_frame *f, uint64_t to[RUNTIME_COOKIES])
 {
-	return hash_bytes(f->cookie, sizeof(f->cookie), hash_seed ^ f->key);
+	memcpy(to, f->cookie, sizeof(f->cookie));
+	if (f->flags & RUNTIME_HINTED)
+		to[RUNTIME_COOKIE_HINT] = to[RUNTIME_COOKIE_EPOCH] = 0;
+}
+
+static uint64_t entry_hash(uint64_t key, const uint64_t cookie[RUNTIME_COOKIES])
+{
+	return hash_bytes(cookie, RUNTIME_COOKIES * sizeof(*cookie), hash_seed ^ key);
 }
 
 struct function_entry *functions_find(const struct functions *t, const struct runtime_frame *f)
 {
-	struct function_entry *e = map_find_ptr(&t->by_hash, entry_hash(f));
+	uint64_t cookie[RUNTIME_COOKIES];
+	struct function_entry *e;
 
-	while (e && (e->key != f->key || memcmp(e->cookie, f->cookie, sizeof(e->cookie)) != 0))
+	entry_cookies(f, cookie);
+	e = map_find_ptr(&t->by_hash, entry_hash(f->key, cookie));
+	while (e && (e->key != f->key || memcmp(e->cookie, cookie, sizeof(cookie)) != 0))
 		e = e->next;
 	return e;
 }
 
-struct function_entry *functions_add(struct functions *t, const struct runtime_frame *f)
+static size_t entry_bytes(const struct function_entry *e)
 {
-	struct function_entry *e = t->count < FUNCTIONS_MAX ? calloc(1, sizeof(*e)) : NULL;
+	return sizeof(*e) + sizeof(struct map_slot) + (e->hinted ? sizeof(*e->hinted) : 0);
+}
+
+static struct function_entry *entry_free(struct function_entry *e)
+{
+	if (e)
+		free(e->hinted);
+	free(e);
+	return NULL;
+}
+
+static struct function_entry *entry_new(const struct runtime_frame *f)
+{
+	struct function_entry *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
 	e->key = f->key;
-	memcpy(e->cookie, f->cookie, sizeof(e->cookie));
-	e->next = map_find_ptr(&t->by_hash, entry_hash(f));
-	if (map_put_ptr(&t->by_hash, entry_hash(f), e) < 0) {
-		free(e);
+	entry_cookies(f, e->cookie);
+	if (!(f->flags & RUNTIME_HINTED))
+		return e;
+	e->hinted = calloc(1, sizeof(*e->hinted));
+	return e->hinted ? e : entry_free(e);
+}
+
+struct function_entry *functions_add(struct functions *t, const struct runtime_frame *f)
+{
+	struct function_entry *e = t->count < FUNCTIONS_MAX ? entry_new(f) : NULL;
+	uint64_t hash;
+
+	if (!e)
 		return NULL;
-	}
+	hash = entry_hash(e->key, e->cookie);
+	e->next = map_find_ptr(&t->by_hash, hash);
+	if (map_put_ptr(&t->by_hash, hash, e) < 0)
+		return entry_free(e);
 	t->count++;
-	t->bytes += ENTRY_BYTES;
-	bytes += ENTRY_BYTES;
+	t->bytes += entry_bytes(e);
+	bytes += entry_bytes(e);
 	return e;
 }
 
@@ -179,9 +213,106 @@ static uint64_t functions_again_ns(int err, uint64_t now_ns)
 	}
 }
 
+/* --- functions that are found by what is gone soon --- */
+
+static bool hinted_has_epochs(const struct function_hinted *h, const struct functions_when *when)
+{
+	return h->since_epoch && when->epoch;
+}
+
+/* Whether the sample is older than all that the last answer may say. */
+static bool hinted_is_later(const struct function_entry *e, const struct functions_when *when)
+{
+	const struct function_hinted *h = e->hinted;
+
+	if (!e->function)
+		return false;
+	return hinted_has_epochs(h, when) ? when->epoch - when->begins < h->since_epoch : when->time_ns < h->since_ns;
+}
+
+const struct function *function_hinted(const struct function_entry *e, const struct runtime_frame *f,
+				       const struct functions_when *when)
+{
+	const struct function_hinted *h = e ? e->hinted : NULL;
+
+	if (!h || !e->function || hinted_is_later(e, when))
+		return NULL;
+	if (hinted_has_epochs(h, when))
+		return when->epoch <= h->read_epoch ? e->function : NULL;
+	if (e->read_ns >= when->time_ns || (e->read_ns >= when->after_ns && h->hint == f->cookie[RUNTIME_COOKIE_HINT]))
+		return e->function;
+	return NULL;
+}
+
+static bool hinted_is_wanted(const struct function_entry *e, const struct runtime_frame *f, const struct functions_when *when,
+			     uint64_t now_ns)
+{
+	return e->state != FUNCTION_ASKED && now_ns >= e->again_ns && when->time_ns > e->hinted->failed_ns &&
+	       !hinted_is_later(e, when) && !function_hinted(e, f, when);
+}
+
+bool functions_want_hinted(struct functions *t, const struct runtime_frame *f, const struct functions_when *when,
+			   uint64_t now_ns, struct runtime_frame *question)
+{
+	struct function_entry *e = functions_find(t, f);
+	struct function_hinted *h;
+
+	if (e && !hinted_is_wanted(e, f, when, now_ns))
+		return false;
+	e = e ? e : functions_add(t, f);
+	if (!e)
+		return false;
+	h = e->hinted;
+	e->state = FUNCTION_ASKED;
+	e->asked_ns = now_ns;
+	h->asked_hint = f->cookie[RUNTIME_COOKIE_HINT];
+	h->asked_for_ns = when->time_ns;
+	*question = *f;
+	question->cookie[RUNTIME_COOKIE_EPOCH] = when->epoch;
+	return true;
+}
+
+bool function_hinted_is_pending(const struct function_entry *e, const struct runtime_frame *f,
+				const struct functions_when *when)
+{
+	if (!e || !e->hinted || e->state != FUNCTION_ASKED || function_hinted(e, f, when))
+		return false;
+	return when->time_ns > e->hinted->failed_ns && !hinted_is_later(e, when);
+}
+
+/* What failed says nothing of samples before the last answer: that function stays. */
+static void functions_settle_hinted(struct functions *t, struct function_entry *e, int err, const struct runtime_function *fn,
+				    uint64_t now_ns)
+{
+	struct function_hinted *h = e->hinted;
+	struct function *found = err ? NULL : function_get(fn);
+
+	e->state = e->function || found ? FUNCTION_KNOWN : FUNCTION_UNKNOWN;
+	if (!found) {
+		h->failed_ns = err == -EBUSY ? h->failed_ns : h->asked_for_ns;
+		e->again_ns = err == -EBUSY || functions_again_ns(err, now_ns) == UINT64_MAX ? 0 : now_ns + FUNCTION_RETRY_NS;
+		return;
+	}
+	if (found != e->function)
+		h->since_ns = h->asked_for_ns;
+	if (found != e->function || !h->since_epoch)
+		h->since_epoch = fn->epoch;
+	if (found != e->function || fn->epoch)
+		h->read_epoch = fn->epoch;
+	t->bytes += found->counted - (e->function ? e->function->counted : 0);
+	function_put(e->function);
+	e->function = found;
+	e->read_ns = e->asked_ns;
+	h->hint = h->asked_hint;
+}
+
 void functions_settle(struct functions *t, struct function_entry *e, int err, const struct runtime_function *fn,
 		      uint64_t now_ns)
 {
+	if (e->hinted) {
+		functions_settle_hinted(t, e, err, fn, now_ns);
+		return;
+	}
 	t->bytes -= e->function ? e->function->counted : 0;
 	e->function = function_put(e->function);
 	if (!err)
@@ -198,8 +329,8 @@ static void functions_free_chain(struct function_entry *e)
 		struct function_entry *next = e->next;
 
 		function_put(e->function);
-		bytes -= ENTRY_BYTES;
-		free(e);
+		bytes -= entry_bytes(e);
+		entry_free(e);
 		e = next;
 	}
 }

@@ -42,6 +42,25 @@ enum function_state {
 	FUNCTION_UNKNOWN, /* refused, or gone before it was read */
 };
 
+/* A sample, as functions see it: when it was taken; and which answers are too old for it. */
+struct functions_when {
+	uint64_t time_ns, epoch /* 0: not known */, after_ns;
+	bool begins; /* the epoch: what the sample has may be of the one before, as while it is being collected */
+};
+
+/*
+ * Of a frame that is HINTED. An answer holds for all samples of its epoch, and of those up to the next answer that is the same.
+ * Where epochs are not known, one that was found by the hint of a sample holds for that sample; until the next one that is the
+ * same, for all samples in between; and for those with the same hint, as any other function does.
+ */
+struct function_hinted {
+	uint64_t hint; /* of the last answer */
+	uint64_t since_epoch, read_epoch; /* of the first and the last answer; 0: not known */
+	uint64_t since_ns;    /* the function holds for samples from then on */
+	uint64_t failed_ns;   /* no sample until then is asked for again */
+	uint64_t asked_hint, asked_for_ns; /* the last question: of which sample */
+};
+
 /* What a process' key and cookies mean. */
 struct function_entry {
 	struct function_entry *next; /* of the same hash */
@@ -50,6 +69,7 @@ struct function_entry {
 	uint64_t again_ns; /* UNKNOWN: when to ask again; UINT64_MAX: never */
 	uint64_t asked_ns, read_ns; /* the last question; the answered one, after which it was read */
 	struct function *function; /* of the last answer, while the next one is pending too; owned reference, NULL: unknown */
+	struct function_hinted *hinted; /* owned; NULL: of a frame that is not */
 };
 
 struct functions {
@@ -67,6 +87,16 @@ struct function_entry *functions_add(struct functions *t, const struct runtime_f
  * (-EBUSY), or its answer failed a while ago. It is ASKED then. false also where there are too many, or no memory.
  */
 bool functions_want(struct functions *t, const struct runtime_frame *f, uint64_t after_ns, uint64_t now_ns);
+/*
+ * Likewise of a frame that is HINTED; *question is f, with the sample's epoch. It is asked for as long as no answer holds for the
+ * sample, and that is not one for which it failed.
+ */
+bool functions_want_hinted(struct functions *t, const struct runtime_frame *f, const struct functions_when *when,
+			   uint64_t now_ns, struct runtime_frame *question);
+bool function_hinted_is_pending(const struct function_entry *e, const struct runtime_frame *f,
+				const struct functions_when *when);
+const struct function *function_hinted(const struct function_entry *e, const struct runtime_frame *f,
+				       const struct functions_when *when); /* NULL: unknown */
 /* Whether an answer is pending that is needed; what it means, as read at after_ns or later, NULL: unknown. */
 bool function_is_pending(const struct function_entry *e, uint64_t after_ns);
 const struct function *function_after(const struct function_entry *e, uint64_t after_ns);

@@ -220,12 +220,18 @@ static void runtimes_find_epoch(struct runtimes *r, const struct process *p, con
 	struct runtime_slot *s = &r->stack_of->slot[plan];
 	const struct otp_walked *w = sample->walks[plan];
 
-	s->epoch = 0;
+	s->epoch = s->moved = 0;
 	s->epoch_is_bound = !w || !w->root_words || runtimes_slot(r, p, w, plan) != s;
 	if (s->state != SLOT_READY || !s->ops->epoch)
 		return;
 	s->epoch = s->epoch_is_bound ? runtimes_epoch_unwalked(s, sample->head.time_ns) :
 				       s->ops->epoch(&s->found->found, sample_walk_words(w), w->root_words);
+	if (!s->epoch_is_bound && s->epoch > s->epoch_latest) {
+		s->epoch_began_ns = s->epoch_latest ? sample->head.time_ns : 0;
+		s->epoch_latest = s->epoch;
+	}
+	if (!s->epoch_is_bound && s->ops->moved)
+		s->moved = s->ops->moved(&s->found->found, sample_walk_words(w), w->root_words);
 }
 
 /*
@@ -235,7 +241,7 @@ static void runtimes_find_epoch(struct runtimes *r, const struct process *p, con
  */
 static uint64_t runtimes_functions_after(const struct runtime_slot *s, uint64_t time_ns)
 {
-	if (s->epoch || !s->ops->code || s->ops->frame)
+	if ((s->epoch && !s->ops->moves) || !s->ops->code || s->ops->frame)
 		return 0;
 	if (codes_are_alert(&s->codes, time_ns))
 		return time_ns;
@@ -409,6 +415,15 @@ static uint32_t runtimes_chain(const struct code_entry *e, const struct frame *f
 	return n;
 }
 
+/* Functions that are moved, and known by what is not, are not of one epoch. */
+static void runtimes_set_epoch(const struct runtime_slot *s, struct runtime_frame *f)
+{
+	if (f->flags & RUNTIME_MOVED)
+		f->cookie[RUNTIME_COOKIE_EPOCH] = s->moved;
+	else if (s->ops->epoch && !s->ops->moves)
+		f->cookie[RUNTIME_COOKIE_EPOCH] = s->epoch;
+}
+
 /* The functions of a frame; *ret the region, where it is in one. */
 static uint32_t runtimes_functions(struct runtimes *r, const struct own_frame *own, const struct frame *f,
 				   struct runtime_frame to[RUNTIMES_EXPANDED], struct runtime_slot **ret_slot,
@@ -424,8 +439,8 @@ static uint32_t runtimes_functions(struct runtimes *r, const struct own_frame *o
 		to[n++] = own->frame;
 	else
 		n = runtimes_chain(*ret, f, to);
-	for (uint32_t i = 0; (*ret_slot)->ops->epoch && i < n; i++)
-		to[i].cookie[RUNTIME_COOKIE_EPOCH] = (*ret_slot)->epoch;
+	for (uint32_t i = 0; i < n; i++)
+		runtimes_set_epoch(*ret_slot, &to[i]);
 	return n;
 }
 

@@ -10,6 +10,8 @@
 #include "base/cleanup.h"
 #include "daemon/engine/runtimes_state.h"
 
+#define EPOCH_BEGINS_NS NSEC_PER_SEC
+
 /*
  * Whose frames a sample holds: the process' own, or, as long as a fork has no entry, by generation its parent's. An older
  * engine may have given a process walks of this number: what is inherited is compared when a decoder attaches.
@@ -34,10 +36,45 @@ static struct str *runtimes_unknown_name(struct runtimes *r, const struct runtim
 	return r->unknown[ops->kind];
 }
 
+/*
+ * Whether the sample may be of a collection that goes on, which has raised the counter: it is in native code, not long after.
+ */
+static bool runtimes_epoch_begins(const struct runtimes *r, const struct runtime_slot *s)
+{
+	return s->epoch == s->epoch_latest && s->epoch_began_ns && r->stack_time_ns < s->epoch_began_ns + EPOCH_BEGINS_NS &&
+	       !(r->nr_own && !r->own[0].index);
+}
+
+/* The sample at hand. An epoch that is only bounded is not known. */
+static struct functions_when runtimes_functions_when(const struct runtimes *r, const struct runtime_slot *s)
+{
+	return (struct functions_when){.time_ns = r->stack_time_ns, .epoch = s->epoch_is_bound ? 0 : s->epoch,
+				       .after_ns = s->functions_after_ns, .begins = runtimes_epoch_begins(r, s)};
+}
+
+static const struct function *runtimes_function(const struct runtimes *r, const struct runtime_slot *s,
+						const struct function_entry *e, const struct runtime_frame *f)
+{
+	const struct functions_when when = runtimes_functions_when(r, s);
+
+	return f->flags & RUNTIME_HINTED ? function_hinted(e, f, &when) : function_after(e, when.after_ns);
+}
+
+static bool runtimes_wants(struct runtimes *r, struct runtime_slot *s, const struct runtime_frame *f,
+			   struct runtime_frame *question)
+{
+	const struct functions_when when = runtimes_functions_when(r, s);
+
+	if (f->flags & RUNTIME_HINTED)
+		return functions_want_hinted(&s->functions, f, &when, r->now_ns, question);
+	*question = *f;
+	return functions_want(&s->functions, f, when.after_ns, r->now_ns);
+}
+
 void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct function_entry *e,
 		   const struct runtime_frame *f, struct frame *to)
 {
-	const struct function *fn = function_after(e, s->functions_after_ns);
+	const struct function *fn = runtimes_function(r, s, e, f);
 
 	*to = (struct frame){.kind = (uint8_t)s->ops->kind, .flags = FRAME_NAMED,
 			     .named_by = fn ? NAME_RUNTIME : NAME_RAW};
@@ -82,8 +119,8 @@ void runtimes_want(struct runtimes *r, struct runtime_slot *s, const struct runt
 		return;
 	r->nr_wanted = 0;
 	for (uint32_t i = 0; i < nr; i++)
-		if (f[i].key && functions_want(&s->functions, &f[i], s->functions_after_ns, r->now_ns))
-			r->wanted[r->nr_wanted++] = f[i];
+		if (f[i].key && runtimes_wants(r, s, &f[i], &r->wanted[r->nr_wanted]))
+			r->nr_wanted++;
 	taken = (uint32_t)decoders_decode(s->decoder, r->wanted, r->nr_wanted);
 	runtimes_forget(s, &r->wanted[taken], r->nr_wanted - taken);
 }
@@ -118,12 +155,20 @@ static uint32_t runtimes_read(const struct runtime_slot *s, const struct otp_wal
 	return n;
 }
 
+static bool runtimes_function_is_pending(const struct runtimes *r, const struct runtime_slot *s, const struct function_entry *e,
+					 const struct runtime_frame *f)
+{
+	const struct functions_when when = runtimes_functions_when(r, s);
+
+	return f->flags & RUNTIME_HINTED ? function_hinted_is_pending(e, f, &when) : function_is_pending(e, when.after_ns);
+}
+
 bool runtimes_is_pending(const struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct function_entry *e = f[i].key ? functions_find(&s->functions, &f[i]) : NULL;
 
-		if (e ? function_is_pending(e, s->functions_after_ns) : f[i].key && s->decoder && !decoder_is_attached(s->decoder))
+		if (e ? runtimes_function_is_pending(s->of->all, s, e, &f[i]) : f[i].key && s->decoder && !decoder_is_attached(s->decoder))
 			return true;
 	}
 	return false;

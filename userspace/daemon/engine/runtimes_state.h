@@ -55,6 +55,8 @@ struct runtime_slot { /* one runtime of one process */
 	/* Of the sample whose native stack is unwound; 0: not known. Regions need not be of an epoch that is only bounded. */
 	uint64_t epoch;
 	bool epoch_is_bound;
+	uint64_t moved; /* likewise, by ops->moved */
+	uint64_t epoch_latest, epoch_began_ns; /* of all samples; when it was first seen, 0: it is the first one */
 	uint64_t frames, frames_unknown;
 	struct labels labels;
 };

@@ -81,7 +81,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	decode_serve_init(s, pair[1]);
 	s->memory_fd = zero;
 	binary_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "", &s->file.binary);
-	decode_serve_attach(s, 0, &at, data[0] & 4);
+	if (data[0] & 16)
+		decode_serve_attach_found(s, 0, &at, &(struct runtime_attached){0});
+	else
+		decode_serve_attach(s, 0, &at, data[0] & 4);
 	s->attached = data[0] & 8 || s->attached;
 	drain(pair[0]);
 	while (size) {

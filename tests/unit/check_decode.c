@@ -379,6 +379,29 @@ START_TEST(the_bias_is_that_of_the_mapping)
 }
 END_TEST
 
+/* Who says what was found may be taken over: no walk is reported. */
+START_TEST(what_was_found_before_serves_without_its_walks)
+{
+	struct runtime_attached found;
+	int pair[2];
+
+	ck_assert_int_eq(attach(0), 0);
+	found = serve->as;
+	found.walk.start = OTP_WALK_AT;
+	ck_assert_int_eq(ipc_pair(pair), 0);
+	serve->monitor = pair[0];
+	fake_attach_err = -ENOTSUP;
+	ck_assert_int_eq(decode_serve_attach_found(serve, 0, &at, &found), 0);
+	ck_assert_int_eq(receive(IPC_ATTACHED), 1);
+	ck_assert(serve->attached);
+	ck_assert_int_eq(ipc_receive_plain(pair[1], &message), -EAGAIN);
+	ck_assert_int_eq(decode_serve_attach_found(serve, -ESRCH, &at, &found), 0);
+	ck_assert(!serve->attached);
+	close(pair[0]);
+	close(pair[1]);
+}
+END_TEST
+
 START_TEST(an_attach_that_failed_says_why)
 {
 	fake_attach_err = -ENOTSUP;
@@ -613,6 +636,7 @@ Suite *decode_suite(void)
 	tcase_add_checked_fixture(decoder, setup, teardown);
 	tcase_add_test(decoder, a_batch_is_answered_in_order);
 	tcase_add_test(decoder, the_bias_is_that_of_the_mapping);
+	tcase_add_test(decoder, what_was_found_before_serves_without_its_walks);
 	tcase_add_test(decoder, an_attach_that_failed_says_why);
 	tcase_add_test(decoder, a_runtime_that_has_not_started_is_asked_again);
 	tcase_add_test(decoder, without_memory_or_file_nothing_is_read);

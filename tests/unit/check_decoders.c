@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "daemon/disposable/decode_serve.h"
 #include "daemon/engine/capture.h"
-#include "daemon/engine/decoders.h"
+#include "daemon/engine/decoders_state.h"
 #include "daemon/engine/replay_decoded.h"
 #include "fake_runtime.h"
 
@@ -144,7 +144,10 @@ static void let_attach(int i, int err)
 	ck_assert(ipc_fits(&message, sizeof(*a), 1));
 	ipc_close_fds(&message);
 	s->file.binary = binary;
-	ck_assert_int_eq(decode_serve_attach(s, err, &at, a->reads), 0);
+	if (a->found)
+		ck_assert_int_eq(decode_serve_attach_found(s, err, &at, &a->as), 0);
+	else
+		ck_assert_int_eq(decode_serve_attach(s, err, &at, a->reads), 0);
 	decoders_read(ds);
 }
 
@@ -311,6 +314,59 @@ START_TEST(an_idle_decoder_ends_and_another_is_started_for_the_next_frame)
 	attach_decoder(1);
 	let_decode(1);
 	ck_assert_int_eq(heard.attached, 1); /* once */
+	ck_assert_str_eq(heard.name[0], "one");
+}
+END_TEST
+
+/* The monitor would end it some seconds later, and a question with it. */
+START_TEST(an_old_decoder_ends_between_two_questions)
+{
+	const struct runtime_frame frame = fake_frame(&codes[0]);
+	struct decoder *d = decoders_attach(ds, &target, &heard);
+
+	attach_decoder(0);
+	ck_assert_uint_eq(decoders_decode(d, &frame, 1), 1);
+	run_after(0);
+	ck_assert_uint_eq(ended, 0);
+	let_decode(0);
+	d->used_ns += 21 * S;
+	run_after(19 * S);
+	ck_assert_uint_eq(ended, 0);
+	run_after(21 * S);
+	ck_assert_uint_eq(ended, 1);
+	ck_assert_uint_eq(figures().died, 0);
+}
+END_TEST
+
+static const struct runtime_ops lasting = {.name = "fake", .label = "Fake", .attach = fake_attach,
+					   .decode = fake_decode, .found_lasts = true};
+static const struct runtime_ops *const lasting_list[] = {&lasting, NULL};
+
+static int failing_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
+			  char why[RUNTIME_WHY_MAX])
+{
+	return -ENOTSUP;
+}
+
+/* The second one could not find it again. */
+START_TEST(what_a_former_decoder_has_found_is_not_sought_again)
+{
+	static const struct runtime_ops gone = {.name = "fake", .label = "Fake", .attach = failing_attach,
+						.decode = fake_decode, .found_lasts = true};
+	static const struct runtime_ops *const gone_list[] = {&gone, NULL};
+	const struct runtime_frame frame = fake_frame(&codes[0]);
+	struct decoder *d;
+
+	decode_set_runtimes(fake_of_file, lasting_list);
+	d = decoders_attach(ds, &target, &heard);
+	attach_decoder(0);
+	run_after(3 * S);
+	ck_assert_uint_eq(ended, 1);
+	decode_set_runtimes(fake_of_file, gone_list);
+	ck_assert_uint_eq(decoders_decode(d, &frame, 1), 1);
+	run_after(3 * S);
+	attach_decoder(1);
+	let_decode(1);
 	ck_assert_str_eq(heard.name[0], "one");
 }
 END_TEST
@@ -746,6 +802,8 @@ Suite *decoders_suite(void)
 	tcase_add_test(live, an_answer_may_ask_for_more);
 	tcase_add_test(live, more_frames_than_a_batch_are_several_batches);
 	tcase_add_test(live, an_idle_decoder_ends_and_another_is_started_for_the_next_frame);
+	tcase_add_test(live, an_old_decoder_ends_between_two_questions);
+	tcase_add_test(live, what_a_former_decoder_has_found_is_not_sought_again);
 	tcase_add_test(live, a_runtime_that_has_not_started_is_asked_again_after_pauses_that_double);
 	tcase_add_test(live, a_runtime_that_is_not_known_while_it_begins_is_read_once_more);
 	tcase_add_test(live, an_unknown_version_is_reported_once_with_its_reason);

@@ -44,9 +44,10 @@ struct decode_mapping {
 };
 
 struct decode_attach {
-	uint32_t reads, reserved;
+	uint32_t reads, found;
 	uint64_t thread; /* of struct runtime_file */
 	struct runtime_seen seen;
+	struct runtime_attached as; /* if found: what a former decoder of the process has (found_lasts in runtime.h) */
 };
 struct decode_attached {
 	int32_t err;

@@ -10,6 +10,7 @@ const struct runtime_ops runtime_hotspot = {
 	.kind = KIND_JVM,
 	.markers = hotspot_markers,
 	.attach = hotspot_attach,
+	.found_lasts = true,
 	.decode = hotspot_decode,
 	.library = "libjvm.so",
 	.code = hotspot_code,

@@ -202,6 +202,11 @@ struct runtime_ops {
 	 */
 	int (*attach)(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		      char why[RUNTIME_WHY_MAX]);
+	/*
+	 * What attach has found holds as long as the process: a later decoder of it is told, in place of seeking it again. For
+	 * runtimes for which that takes long.
+	 */
+	bool found_lasts;
 	/* Decoder. key and cookie as frame gave them. 0; -ESTALE: another object is there now; -EFAULT, -E2BIG, -EBADMSG. */
 	int (*decode)(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		      struct runtime_function *ret);

@@ -9,6 +9,7 @@ const struct runtime_ops runtime_v8 = {
 	.kind = KIND_V8JS,
 	.markers = v8_markers,
 	.attach = v8_attach,
+	.found_lasts = true,
 	.decode = v8_decode,
 	.library = "node",
 	.epoch = v8_epoch,

@@ -89,6 +89,16 @@ int decode_serve_attach(struct decode_serve *s, int err, const struct decode_map
 	return decode_serve_send(s, IPC_ATTACHED, 0, decode_attached_pack(err, s->file.bias, &s->as, why, s->out));
 }
 
+int decode_serve_attach_found(struct decode_serve *s, int err, const struct decode_mapping *at,
+			      const struct runtime_attached *found)
+{
+	if (!err)
+		err = decode_bias(s->file.binary, at, &s->file.bias) ? -ENOEXEC : 0;
+	s->as = *found;
+	s->attached = !err;
+	return decode_serve_send(s, IPC_ATTACHED, 0, decode_attached_pack(err, s->file.bias, &s->as, "", s->out));
+}
+
 static int decode_serve_frame(struct decode_serve *s, uint64_t tag, uint32_t i, const struct runtime_frame *f)
 {
 	int err = decode_frame(&s->as, &s->memory, f, &s->function);

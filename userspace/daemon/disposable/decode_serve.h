@@ -39,6 +39,12 @@ struct decode_serve {
 void decode_serve_init(struct decode_serve *s, int sock);
 /* ATTACH, when file and memory are there; err: they could not be had, and are not looked at. 0; -EPIPE. */
 int decode_serve_attach(struct decode_serve *s, int err, const struct decode_mapping *at, bool reports);
+/*
+ * Likewise, with what a former decoder of the process has found. By its walks nobody may walk: the engine, which says so, may
+ * be taken over.
+ */
+int decode_serve_attach_found(struct decode_serve *s, int err, const struct decode_mapping *at,
+			      const struct runtime_attached *found);
 /* A later message. 0; -EBADMSG; -EPIPE: the engine is gone, or does not read. */
 int decode_serve_take(struct decode_serve *s, const struct ipc_message *m);
 

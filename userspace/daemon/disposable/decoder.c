@@ -85,7 +85,7 @@ static int decoder_take_attach(struct decoder *d, struct ipc_message *m)
 	if (m->head.type != IPC_ATTACH || d->has_attach || !ipc_fits(m, sizeof(d->attach), 1))
 		return -EBADMSG;
 	memcpy(&d->attach, m->data, sizeof(d->attach));
-	if (d->attach.seen.nr > RUNTIME_SEEN)
+	if (d->attach.seen.nr > RUNTIME_SEEN || (d->attach.found && !runtime_attached_sound(&d->attach.as)))
 		return -EBADMSG;
 	d->serve.file.seen = &d->attach.seen;
 	d->serve.file.thread = d->attach.thread;
@@ -127,13 +127,17 @@ static int decoder_read(struct decoder *d, int sock, int (*take)(struct decoder 
 /* File and memory arrive in any order. */
 static int decoder_attach_when_ready(struct decoder *d)
 {
-	int r = decoder_read(d, d->engine, decoder_take_attach);
+	int r = decoder_read(d, d->engine, decoder_take_attach), err;
 
 	if (r == 1)
 		r = decoder_read(d, d->monitor, decoder_take_memory);
 	if (r != 1 || !d->has_attach || !d->has_memory)
 		return r;
-	r = decode_serve_attach(&d->serve, d->memory_err ? d->memory_err : d->file_err, &d->at, d->attach.reads);
+	err = d->memory_err ? d->memory_err : d->file_err;
+	if (d->attach.found)
+		r = decode_serve_attach_found(&d->serve, err, &d->at, &d->attach.as);
+	else
+		r = decode_serve_attach(&d->serve, err, &d->at, d->attach.reads);
 	return r ? r : 1;
 }
 

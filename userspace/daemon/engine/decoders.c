@@ -14,6 +14,7 @@
 
 #define IDLE_NS		(2 * NSEC_PER_SEC)
 #define IDLE_WAITED_NS	(50 * NSEC_PER_MSEC) /* while others wait for a process */
+#define OLD_NS		(20 * NSEC_PER_SEC)  /* before the monitor ends it, perhaps in a question */
 #define PAUSE_MIN_NS	(100 * NSEC_PER_MSEC)
 #define PAUSE_MAX_NS	(10 * NSEC_PER_SEC)
 #define PAUSE_LONG_NS	(600 * NSEC_PER_SEC)
@@ -366,7 +367,7 @@ static uint64_t decoder_due_ns(const struct decoder *d, bool waited)
 	case DECODER_ASKED:
 		return d->deadline_ns;
 	case DECODER_READY:
-		return d->used_ns + (waited ? IDLE_WAITED_NS : IDLE_NS);
+		return MIN(d->used_ns + (waited ? IDLE_WAITED_NS : IDLE_NS), d->opened_ns + OLD_NS);
 	default:
 		return UINT64_MAX;
 	}

@@ -69,10 +69,14 @@ static struct binary *decoder_file(const struct decoder *d)
 
 static int decoder_send_attach(struct decoder *d)
 {
-	const struct decode_attach a = {.reads = d->ds->cfg.capture != NULL, .thread = d->target.thread,
-					.seen = d->target.seen};
+	struct decode_attach a = {.reads = d->ds->cfg.capture != NULL, .thread = d->target.thread,
+				  .seen = d->target.seen};
 	int fd = binary_fd(decoder_file(d));
 
+	/* A capture needs all that a question read. */
+	a.found = d->attached && !a.reads && decode_runtime(d->as.runtime)->found_lasts;
+	if (a.found)
+		a.as = d->as;
 	return fd < 0 ? -ENOEXEC : ipc_send(d->sock, IPC_ATTACH, 0, &a, sizeof(a), &fd, 1);
 }
 
@@ -131,6 +135,7 @@ void decoder_open(struct decoder *d, uint64_t now)
 	int err;
 
 	d->state = DECODER_OPENING;
+	d->opened_ns = now;
 	decoder_take_place(d);
 	err = host_ask(d->ds->cfg.host, &req, decoder_on_opened, d);
 	if (err)
@@ -249,6 +254,7 @@ static bool decoder_take_attached(struct decoder *d, uint64_t now)
 	d->used_ns = now;
 	d->failures = 0;
 	d->ds->next_ns = 0;
+	d->as = a.attached;
 	if (!d->reported && !decoder_report(d, 0, &a.attached, ""))
 		return false;
 	if (d->state == DECODER_READY && d->count)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of the engine's decoders, and what their files provide for each
- * other. Only decoders*.c include it; one thread.
+ * other. Only decoders*.c and their test include it; one thread.
  */
 #ifndef OTP_DAEMON_ENGINE_DECODERS_STATE_H
 #define OTP_DAEMON_ENGINE_DECODERS_STATE_H
@@ -33,6 +33,7 @@ struct decoder {
 	int over;	/* the error with which it was given up; 0: it was not */
 	uint64_t id;	/* of the process */
 	int sock;	/* -1: none */
+	uint64_t opened_ns; /* when its process was */
 	uint64_t began_ns, deadline_ns, used_ns, left_ns, retry_ns, pause_ns;
 	uint32_t failures;
 	/* Those that wait, from first to count; the first sent ones are in the batch that is out. */
@@ -43,7 +44,7 @@ struct decoder {
 	struct buf reads; /* for the question that is out, as a capture has them */
 	const struct decoders_replay *replay; /* borrowed; NULL: live */
 	bool replaying;
-	struct runtime_attached as; /* replay */
+	struct runtime_attached as; /* if attached */
 };
 
 /* Whether a decoder outlives a call of its owner, who may drop it. On the stack of who calls. */

@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """JavaScript programs that know their calls, lines and shares, in each tier of node, one of them through WebAssembly, one
 through an addon: every stack must be legal in every frame and whole; functions that differ only by name are told apart, also
-where they are inlined into one function; and of functions and modules that are made, dropped and collected all the time,
-none has another one's name. NODES names further programs of node, of other versions; JAVASCRIPT=all runs every mode, and
-longer."""
+where they are inlined into one function. javascript_lib.py says which programs of node are tried; JAVASCRIPT=all runs every
+mode, and longer."""
 import collections
 import os
 import platform
 import re
-import shutil
-import subprocess
 
 import known_program
 import lib
+from javascript_lib import ALL, CUT, UNKNOWN, nodes, start
 
 HZ = lib.rate(199)
-ALL = os.environ.get("JAVASCRIPT") == "all"
 SECONDS = 12 if ALL else 3
-KNOWN = ("10.2.", "11.3.", "12.4.", "13.6.")  # of V8: v8_rows in userspace/runtime/v8.c
 MODES = {
     "interpreted": ["--no-opt", "--no-sparkplug", "--no-enable-lazy-source-positions"],
     "baseline": ["--no-opt", "--always-sparkplug"],
@@ -27,24 +23,8 @@ MODES = {
     "far": ["--no-short-builtin-calls"],
 }
 WASM_MODES = {"wasm": [], "wasm baseline": ["--no-wasm-tier-up"], "wasm optimized": ["--no-liftoff"]}
-CUT = re.compile(r"\[cut: (?!inside exec).*")
 LEAF = re.compile(r"(remainder|float|array|shallow|calls|field|wasm)_\d")
 WRAPPER = re.compile(r"\[(js-to-wasm wrapper|wasm-to-js wrapper|wasm jump table)\]")
-UNKNOWN = ("[JavaScript function]", "[anon]")
-
-
-def is_known(node):
-    v8 = subprocess.run([node, "-p", "process.versions.v8"], capture_output=True, text=True).stdout.strip()
-    if not v8.startswith(KNOWN):
-        lib.skip("stacks of %s" % node, "its V8 is %s; known is %s" % (v8 or "unknown", ", ".join(KNOWN)))
-    return v8.startswith(KNOWN)
-
-
-def nodes():
-    found = [shutil.which("node") or ""] + os.environ.get("NODES", "").split()
-    there = [p for p in dict.fromkeys(os.path.realpath(p) for p in found if p) if os.access(p, os.X_OK)]
-    lib.need(there, "stacks of JavaScript", "there is no node")
-    return [p for p in there if is_known(p)]
 
 
 def javascript_frame(f):
@@ -94,25 +74,6 @@ def judge(label, samples, program="node"):
     lib.ok(unknown <= 0.5 * HZ + 0.01 * all_, "%s: %d of %d stacks have code that is not known" % (label, unknown, all_))
 
 
-def judge_churn(label, samples):
-    """Function N of the program calls its own leaf, whose name ends in N."""
-    told, wrong, unknown, cut, all_ = 0, collections.Counter(), 0, collections.Counter(), 0
-    for s in samples:
-        names = [f[0] for f in s.frames if f[1] == "v8js"]
-        made = [n for n in names if re.fullmatch(r"(leaf|outer)_\d+", n)]
-        all_ += s.count
-        cut.update({name: s.count for name in s.stack if CUT.match(name)})
-        if "[JavaScript function]" in names or "[anon]" in s.stack:
-            unknown += s.count
-        elif made:
-            told += s.count
-            if len({n.split("_")[1] for n in made}) > 1 or len(made) != len(set(made)):
-                wrong[";".join(made)] += s.count
-    lib.note("%s: %d of %d samples are in made functions, %d unknown" % (label, told, all_, unknown))
-    lib.ok(told > 0.3 * all_ and not wrong, "%s: no function has another one's name: %s" % (label, dict(wrong)))
-    lib.ok(sum(cut.values()) <= 0.01 * all_, "%s: %d of %d stacks are cut: %s" % (label, sum(cut.values()), all_, dict(cut)))
-
-
 def judge_leaves(label, samples):
     """While function SHAPE_N runs, the thread has its name: no other one's may be there, nor only that of their caller."""
     found, wrong = collections.Counter(), collections.Counter()
@@ -136,8 +97,7 @@ def judge_leaves(label, samples):
 
 
 def run(node, options, program, *arguments):
-    p = lib.start([node] + options + [os.path.join(known_program.WHERE, program), str(SECONDS), *arguments],
-                  stdout=subprocess.DEVNULL)
+    p = start(node, options, program, SECONDS, *arguments)
     p.wait(SECONDS * 8)
     lib.ok(p.returncode == 0, "%s ends well with %s (%s)" % (program, options, p.returncode))
     return p.pid
@@ -160,8 +120,6 @@ def main():
     ran = each("node.js", modes)
     wasm = each("wasm.js", chosen(WASM_MODES))
     addon = each("addon.js", chosen({"addon": [], "addon jitless": ["--jitless"]}), os.path.join(lib.PROGRAMS, "addon.node"))
-    churned = each("churn.js", chosen({"churn": [], "churn baseline": ["--always-sparkplug"], "churn jitless": ["--jitless"]}))
-    churned += each("wasm_churn.js", {"wasm churn": []})
     leaves = each("leaves.js", {"leaves " + m: o for m, o in modes.items() if ALL or m == "optimized"})
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
@@ -170,8 +128,6 @@ def main():
             judge(label, by_pid[pid], program)
             if label.endswith(" optimized") and program == "node":
                 judge_columns(label, by_pid[pid])
-    for label, pid in churned:
-        judge_churn(label, by_pid[pid])
     for label, pid in leaves:
         judge_leaves(label, by_pid[pid])
     lib.check_ledger(last, "the ledger balances", stopped=True)

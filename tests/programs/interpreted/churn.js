@@ -1,24 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes functions from text, runs them until they are compiled, and drops them, for as many seconds as its argument says.
-// Each function outer_N calls leaf_N alone: two of them differ in nothing but names.
+// Makes functions from text, runs them until they are compiled, and drops them, for as many seconds as its first argument
+// says. Each function outer_N calls leaf_N alone: two of them differ in nothing but names. Some are there at any time, of
+// which each lives for as many milliseconds as the second argument says, by default one at a time for three calls; in its
+// second half it is called with values of other types, for which its code was not made. While N runs, the thread is "f_N".
 "use strict";
 
-const end = Date.now() + 1000 * Number(process.argv[2]);
+const ALIVE = 10;
+const end = Date.now() + 1000 * Number(process.argv[2]), life = Number(process.argv[3] || 0);
 let number = 0, kept = [], sink = 0;
 
-function make(n) {
-	return new Function("x", `
+function make() {
+	const n = number++;
+
+	return { n, made: Date.now(), call: new Function("x", `
 		function leaf_${n}(x) { for (let i = 0; i < 20000; i++) x = (x * 31 + i) % 1000003; return x; }
-		return (function outer_${n}(x) { let s = 0; for (let i = 0; i < 10; i++) s += leaf_${n}(x + i); return s; })(x);`);
+		return (function outer_${n}(x) { let s = 0; for (let i = 0; i < 10; i++) s += leaf_${n}(x + i); return s; })(x);`) };
 }
 
-while (Date.now() < end) {
-	const made = make(number++);
+function run(f, x) {
+	process.title = `f_${f.n}`;
+	sink += Number(f.call(x));
+	process.title = "between";
+}
 
-	for (let i = 0; i < 3; i++)
-		sink += made(i);
+function garbage() {
 	if (number % 7 === 0)
 		kept.push(new Array(50000).fill(number));
 	if (kept.length > 20)
 		kept = [];
 }
+
+function brief() {
+	const f = make();
+
+	for (let i = 0; i < 3; i++)
+		run(f, i);
+	garbage();
+}
+
+const alive = [];
+let turns = 0, last = 0;
+
+function turn() {
+	const now = Date.now();
+
+	if (now - last >= life / ALIVE) {
+		last = alive[alive.push(make()) - 1].made;
+		garbage();
+	}
+	if (alive.length > ALIVE)
+		alive.shift();
+	for (const f of alive)
+		run(f, now - f.made < life / 2 ? turns : turns % 2 ? turns + 0.5 : String(turns));
+	turns++;
+}
+
+while (Date.now() < end)
+	if (life)
+		turn();
+	else
+		brief();

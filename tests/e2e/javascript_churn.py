@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of JavaScript and modules of WebAssembly that are made, optimized, deoptimized, dropped and collected all the time,
+so that others lie where they lay. No stack may have the name of another one; what cannot be known has none, and that is counted.
+javascript_lib.py says which programs of node are tried; JAVASCRIPT=all runs every mode, and longer; MODES, if it is set, is an
+expression for those that are run, SECONDS for how long; churn_lib.py says how many samples."""
+import os
+import platform
+import re
+
+import churn_lib
+import lib
+from javascript_lib import ALL, CUT, UNKNOWN, nodes, start
+
+HZ = lib.rate(997)
+SECONDS = int(os.environ.get("SECONDS", 12 if ALL else 3))
+MODES = os.environ.get("MODES", "")
+LONG = ALL or MODES or churn_lib.SAMPLES
+# Program, options, milliseconds that a function lives (0: for some calls), the highest share of stacks that are not known.
+RUNS = {
+    "functions of an instant": ("churn.js", [], 0, 0.9),
+    "modules of an instant": ("wasm_churn.js", [], 0, 0.9),
+    "functions": ("churn.js", [], 1000, 0.01),
+    "functions of 100 ms": ("churn.js", [], 100, 0.3),
+    "baseline": ("churn.js", ["--always-sparkplug"], 1000, 0.01),
+    "jitless": ("churn.js", ["--jitless"], 1000, 0.01),
+    "modules": ("wasm_churn.js", [], 1000, 0.01),
+    "modules of 100 ms": ("wasm_churn.js", [], 100, 0.3),
+}
+START = 1.0  # seconds until V8 is known
+
+
+def judge(sample):
+    """Function N calls its own leaf, whose name ends in N; so does that of the thread."""
+    names = [f[0] for f in sample.frames if f[1] == "v8js"]
+    made = [n for n in names if re.fullmatch(r"(leaf|outer)_\d+", n)]
+    thread = re.fullmatch(r"f_(\d+)", sample.attributes.get("thread.name", ""))
+    numbers = {n.split("_")[1] for n in made} | ({thread[1]} if thread else set())
+    if made and (len(numbers) > 1 or len(made) != len(set(made))):
+        return churn_lib.WRONG, "%s: %s" % (thread and thread[0], ";".join(made))
+    unknown = next((n for n in sample.stack if n in UNKNOWN or CUT.match(n)), None)
+    if unknown:
+        return churn_lib.UNKNOWN, unknown
+    return (churn_lib.RIGHT, "") if made else (churn_lib.ELSEWHERE, sample.stack[0])
+
+
+def begin(node, program, options, life):
+    """One for each CPU, if they run for long."""
+    return [start(node, options, program, SECONDS, str(life)) for _ in range(os.cpu_count() if churn_lib.SAMPLES else 1)]
+
+
+def main():
+    lib.need(platform.machine() == "x86_64", "stacks of JavaScript", "V8's code is read on x86-64 alone")
+    found = nodes()
+    if not found:
+        return
+    churn = churn_lib.Churn(lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"},
+                                        targets={"include": sorted({"exe:" + os.path.basename(n) for n in found})}))
+    for node in found:
+        for name, (program, options, life, highest) in (RUNS if LONG else dict(list(RUNS.items())[:2])).items():
+            if re.search(MODES, name):
+                churn.run("%s %s" % (os.path.join(*node.split(os.sep)[-2:]), name), lambda n=node, p=program, o=options, l=life: begin(n, p, o, l),
+                          SECONDS, judge, highest + (0 if churn_lib.SAMPLES else START / SECONDS))
+    last = churn.stop()
+    lib.check_ledger(last, "the ledger balances", stopped=True)
+    decoders = last["quality"]["interpreted"]["decoders"]
+    lib.ok(not decoders["died"], "decoders read what they are asked for: %s" % decoders)
+
+
+main()
+lib.finish()

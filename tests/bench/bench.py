@@ -5,6 +5,7 @@ SECONDS (20) is how long each load runs, MEMORY_SECONDS (600) the memory part. B
 same parts are measured with its programs, right after, and a table has both."""
 import http.client
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -143,7 +144,10 @@ def runtimes():
                 "%.1f us, without %.1f (%.2f)" % (on[0], off[0], on[0] / max(off[0], 0.01)), on[0] <= budget)
             row("  engine; frames a sample", "", "%.1f us, without %.1f; %.0f" % (on[1], off[1], on[2]))
     interpreted_memory()
-    java_large()
+    java_large(1, 1000, "512m")
+    node_large(1)
+    node_large(LARGE_MANY)
+    java_large(LARGE_MANY, 1000, "256m")
 
 
 # Calls for some 5 ms a second, each time from another depth: programs that are there, and little more.
@@ -182,6 +186,7 @@ LARGE_METHOD = "\tstatic int m%d(int x) {\n\t\tint[] a = new int[64];\n%s\t\tret
 LARGE_STATEMENT = "\t\ta[(x + %d) & 63] += a[(x * %d) & 63] / ((x & 7) + 1);\n"
 LARGE_METHODS = 50
 LARGE_BUDGET = 48 << 20
+LARGE_MANY = 10
 
 
 def compile_large():
@@ -204,43 +209,107 @@ def codecache(pid):
     return used << 10, next((int(w.split("=")[1]) for w in text.split() if w.startswith("nmethods=")), 0)
 
 
-def first_named(d, pid, seconds):
-    """Seconds until a stack of the process has a method of the program; None: none had."""
-    began = time.monotonic()
+def first_named(d, waiting, function, seconds):
+    """Seconds until each of these processes has had a stack with such a function; None: some had none."""
+    began, waiting, read = time.monotonic(), set(waiting), set()
     while time.monotonic() - began < seconds:
         time.sleep(0.5)
-        if any(s.attributes.get("process.pid") == pid and any(n.startswith("Part") for n in s.stack) for s in lib.samples(d.files)):
+        for path in set(lib.profile_files(d.files)) - read:
+            read.add(path)
+            waiting -= {s.attributes.get("process.pid") for s in lib.samples_of(lib.read(path)) if any(map(function.match, s.stack))}
+        if not waiting:
             return time.monotonic() - began
     return None
 
 
-def java_large(classes=1000):
-    """A Java program with 50,000 compiled methods, which otprofd meets: what that costs at first, and then."""
+LARGE_FIRST = 5  # seconds
+
+
+def large_rows(processes, exe, function, rest=lambda: None):
+    """otprofd meets programs of much compiled code, which run until rest is called: what that costs at first, and then."""
+    d = lib.Otprofd(hz=97, interval="1s", profile={"sample_attributes": "process.pid"}, targets={"include": ["exe:" + exe]})
+    first = first_named(d, [p.pid for p in processes], function, 60)
+    # Each has its turn on the CPUs, and its decoder among those that run.
+    budget = LARGE_FIRST * max(1, len(processes) // 2)
+    row("  first stacks with a function of %s" % ("the program" if len(processes) == 1 else "each program"), "<= %d s" % budget,
+        "none" if first is None else "%.1f s" % first, first is not None and first <= budget)
+    most, before = 0, None
+    for _ in range(8):
+        time.sleep(SECONDS / 4)
+        after = d.status()
+        most = max(most, (pss_kib(after) + bpf_kib(d.pid)) << 10)
+        before = before or after
+    us, taken = per_sample(before, after, "kernel_ns", "engine_cpu_ns", "opener_cpu_ns")
+    row("  memory of all processes, the most", "<= 48 MiB", "%.1f MiB" % (most / (1 << 20)), most <= LARGE_BUDGET)
+    row("  CPU time per sample of %d: kernel, engine, decoders" % taken, "", " ".join("%.0f" % v for v in us.values()) + " us")
+    seen = after["quality"]["interpreted"]
+    row("  functions asked for; not known", "", "%d; %d" % (seen["decoders"]["functions"], seen["decoders"]["functions_failed"]))
+    d.stop()
+    rest()
+    workloads.end_all(processes)
+
+
+def java_large(count, classes, heap):
+    """Java programs of 50 * classes compiled methods each."""
     if not all(map(shutil.which, ("java", "javac", "jcmd"))):
         row("Java, 50,000 compiled methods", "", "skipped: no java, javac or jcmd")
         return
-    p = lib.start(["java", "-XX:ReservedCodeCacheSize=240m", "-XX:TieredStopAtLevel=1", "-XX:CompileThresholdScaling=0.01", "-Xmx512m",
-                   "-cp", compile_large(), "Large", str(classes), "600"], stdout=subprocess.DEVNULL)
-    for _ in range(120):
-        used, nr = codecache(p.pid)
-        if nr >= classes * LARGE_METHODS:
+    to = compile_large()
+    processes = [lib.start(["java", "-XX:ReservedCodeCacheSize=240m", "-XX:TieredStopAtLevel=1", "-XX:CompileThresholdScaling=0.01",
+                            "-Xmx" + heap, "-cp", to, "Large", str(classes), "3600"], stdout=subprocess.DEVNULL)
+                 for _ in range(count)]
+    for _ in range(120 * count):
+        caches = [codecache(p.pid) for p in processes]
+        if min(nr for _, nr in caches) >= classes * LARGE_METHODS:
             break
         time.sleep(2)
-    row("Java: compiled methods, bytes of their code", "", "%d, %.0f MiB" % (nr, used / (1 << 20)))
-    d = lib.Otprofd(hz=97, interval="1s", profile={"sample_attributes": "process.pid"}, targets={"include": ["exe:java"]})
-    first = first_named(d, p.pid, 30)
-    row("  first stack with a method of the program", "<= 5 s", "none" if first is None else "%.1f s" % first,
-        first is not None and first <= 5)
-    time.sleep(SECONDS)
-    before = d.status()
-    time.sleep(SECONDS)
-    after = d.status()
-    memory = pss_kib(after) << 10
-    us, taken = per_sample(before, after, "kernel_ns", "engine_cpu_ns")
-    row("  memory of all processes", "<= 48 MiB", "%.1f MiB" % (memory / (1 << 20)), memory <= LARGE_BUDGET)
-    row("  engine's CPU time per sample, %d samples" % taken, "", "%.0f us" % us["engine_cpu_ns"])
-    d.stop()
-    workloads.end_all([p])
+    row("%s: compiled methods, bytes of their code" % ("Java" if count == 1 else "%d of Java" % count), "", "%d, %.0f MiB" % (
+        sum(nr for _, nr in caches), sum(used for used, _ in caches) / (1 << 20)))
+    large_rows(processes, "java", re.compile("Part"))
+
+
+# A function with a loop of its own, as the next one has but for numbers.
+NODE_FUNCTION = """	part%(n)d(x) {
+		const seen = [x];
+		for (let i = 0; i < 20; i++) seen[i & 7] = (x * %(n)d + i) %% 1000003 + (seen[i & 3] | 0);
+		return seen.length + %(n)d;
+	},
+"""
+NODE_FUNCTIONS, NODE_MODULES, NODE_EACH = 20000, 400, 400
+
+
+def node_modules():
+    """A directory of modules, which together have the functions."""
+    to, each = lib.scratch(), NODE_FUNCTIONS // NODE_MODULES
+    for m in range(NODE_MODULES):
+        with open(os.path.join(to, "module%04d.js" % m), "w", encoding="utf-8") as f:
+            f.write('"use strict";\nmodule.exports = {\n%s};\n' % "".join(
+                NODE_FUNCTION % {"n": n} for n in range(m * each, (m + 1) * each)))
+    return to
+
+
+def node_requests(ports, ended):
+    """One client of all servers, over connections that stay."""
+    clients = [http.client.HTTPConnection("127.0.0.1", port) for port in ports]
+    while not ended.is_set():
+        for c in clients:
+            c.request("GET", "/")
+            c.getresponse().read()
+
+
+def node_large(count):
+    """Servers of 20,000 functions each."""
+    if not shutil.which("node"):
+        row("Node.js, 20,000 functions", "", "skipped: no node")
+        return
+    source = os.path.join(lib.TOP, "tests", "programs", "interpreted", "large.js")
+    argv = ["node", source, node_modules(), str(NODE_EACH)]
+    servers = [lib.start(argv, stdout=subprocess.PIPE, text=True) for _ in range(count)]
+    ports, ended = [int(p.stdout.readline()) for p in servers], threading.Event()
+    client = threading.Thread(target=node_requests, args=(ports, ended), daemon=True)
+    client.start()
+    row("%s: functions" % ("Node.js" if count == 1 else "%d of Node.js" % count), "", "%d" % (count * NODE_FUNCTIONS))
+    large_rows(servers, "node", re.compile("part"), lambda: (ended.set(), client.join()))
 
 
 def module():
@@ -396,8 +465,11 @@ def roots():
 def pss_kib(status):
     total = 0
     for pid in set(pids(status)):
-        with open("/proc/%d/smaps_rollup" % pid) as f:
-            total += sum(int(line.split()[1]) for line in f if line.startswith("Pss:"))
+        try:
+            with open("/proc/%d/smaps_rollup" % pid) as f:
+                total += sum(int(line.split()[1]) for line in f if line.startswith("Pss:"))
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # a decoder or an indexer that has ended meanwhile
     return total
 
 

@@ -229,6 +229,7 @@ static void runtimes_find_epoch(struct runtimes *r, const struct process *p, con
 	if (!s->epoch_is_bound && s->epoch > s->epoch_latest) {
 		s->epoch_began_ns = s->epoch_latest ? sample->head.time_ns : 0;
 		s->epoch_latest = s->epoch;
+		s->epoch_ran_ns = 0;
 	}
 	if (!s->epoch_is_bound && s->ops->moved)
 		s->moved = s->ops->moved(&s->found->found, sample_walk_words(w), w->root_words);
@@ -279,7 +280,15 @@ static int runtimes_load(void *ctx, uint64_t addr, uint64_t *ret)
 	return l->f->load(l->f->ctx, addr, ret);
 }
 
-static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, const struct code_entry *e,
+/* The sample's innermost frame is the runtime's own code: its epoch has begun in whole. */
+static void runtimes_see_run(const struct runtimes *r, struct runtime_slot *s)
+{
+	if (!s->epoch_is_bound && s->epoch == s->epoch_latest &&
+	    (!s->epoch_ran_ns || r->stack_time_ns < s->epoch_ran_ns))
+		s->epoch_ran_ns = r->stack_time_ns;
+}
+
+static int runtimes_step_out(struct runtimes *r, struct runtime_slot *s, const struct code_entry *e,
 			     const struct unwind_code_frame *f, struct unwind_code_step *ret)
 {
 	struct loading loading = {.r = r, .f = f};
@@ -291,8 +300,10 @@ static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, c
 	struct runtime_step step = {0};
 	int err = s->ops->step(&s->found->found, e->code, &at, &step);
 
-	if (!f->index)
+	if (!f->index) {
 		r->loaded_regs = s->ops->registers;
+		runtimes_see_run(r, s);
+	}
 	own->frame = step.own;
 	own->inner = step.flags & RUNTIME_STEP_INNER ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
 	own->wraps = step.flags & RUNTIME_STEP_WRAPS ? (uint8_t)(s - r->stack_of->slot + 1) : 0;

@@ -37,12 +37,14 @@ static struct str *runtimes_unknown_name(struct runtimes *r, const struct runtim
 }
 
 /*
- * Whether the sample may be of a collection that goes on, which has raised the counter: it is in native code, not long after.
+ * Whether the sample may be of a collection that goes on, which has raised the counter: it is in native code, not long after,
+ * or before the runtime's own code was seen to run again.
  */
 static bool runtimes_epoch_begins(const struct runtimes *r, const struct runtime_slot *s)
 {
-	return s->epoch == s->epoch_latest && s->epoch_began_ns && r->stack_time_ns < s->epoch_began_ns + EPOCH_BEGINS_NS &&
-	       !(r->nr_own && !r->own[0].index);
+	if (s->epoch != s->epoch_latest || !s->epoch_began_ns || (r->nr_own && !r->own[0].index))
+		return false;
+	return r->stack_time_ns < s->epoch_began_ns + EPOCH_BEGINS_NS || !s->epoch_ran_ns || r->stack_time_ns < s->epoch_ran_ns;
 }
 
 /* The sample at hand. An epoch that is only bounded is not known. */

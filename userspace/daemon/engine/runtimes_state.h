@@ -57,6 +57,7 @@ struct runtime_slot { /* one runtime of one process */
 	bool epoch_is_bound;
 	uint64_t moved; /* likewise, by ops->moved */
 	uint64_t epoch_latest, epoch_began_ns; /* of all samples; when it was first seen, 0: it is the first one */
+	uint64_t epoch_ran_ns; /* when code of the runtime was first seen to run in the latest one; 0: not yet */
 	uint64_t frames, frames_unknown;
 	struct labels labels;
 };

@@ -14,7 +14,8 @@ Suite *codes_suite(void);
 static struct codes codes;
 static struct runtime_code_made made;
 static uint64_t epoch; /* of samples, and of what is read */
-static bool waited;    /* what asks has */
+static bool waited, begins; /* what asks has, or may be of */
+static uint64_t ran_ns = 1;
 
 static const struct runtime_code_made *region(uint64_t start, uint64_t end, uint64_t identity)
 {
@@ -26,7 +27,8 @@ static struct runtime_frame ask(uint64_t pc, uint64_t time_ns)
 {
 	struct runtime_frame q;
 
-	ck_assert(codes_want(&codes, pc, (struct codes_when){.time_ns = time_ns, .epoch = epoch, .waited = waited}, time_ns, &q));
+	ck_assert(codes_want(&codes, pc, (struct codes_when){.time_ns = time_ns, .epoch = epoch, .ran_ns = ran_ns, .begins = begins,
+									      .waited = waited}, time_ns, &q));
 	ck_assert(q.flags & RUNTIME_CODE);
 	ck_assert_uint_eq(q.key, pc);
 	return q;
@@ -34,7 +36,8 @@ static struct runtime_frame ask(uint64_t pc, uint64_t time_ns)
 
 static bool holds(uint64_t pc, uint64_t time_ns)
 {
-	return codes_hold(&codes, codes_find(&codes, pc), (struct codes_when){.time_ns = time_ns, .epoch = epoch, .waited = waited});
+	return codes_hold(&codes, codes_find(&codes, pc), (struct codes_when){.time_ns = time_ns, .epoch = epoch, .ran_ns = ran_ns, .begins = begins,
+									      .waited = waited});
 }
 
 static void teardown(void)
@@ -244,6 +247,40 @@ START_TEST(code_of_an_epoch_holds_until_that_ends)
 }
 END_TEST
 
+START_TEST(what_is_read_during_a_collection_is_not_trusted_for_its_epoch)
+{
+	epoch = 5;
+	ran_ns = 0;
+	ask(0x1010, S);
+	region(0x1000, 0x1100, 1);
+	made.code.flags = RUNTIME_CODE_OF_EPOCH;
+	codes_settle(&codes, 0x1010, 0, &made, S);
+	begins = true; /* a sample of the collection may have what lay there before */
+	ck_assert(!holds(0x1010, S));
+	begins = false;
+	ran_ns = S + 5;
+	ck_assert(!holds(0x1010, S + 5));
+	ask(0x1010, S + 5);
+	region(0x1000, 0x1100, 1);
+	made.code.flags = RUNTIME_CODE_OF_EPOCH;
+	codes_settle(&codes, 0x1010, 0, &made, S + 6);
+	ck_assert(holds(0x1010, S + 5) && holds(0x1010, 100 * S));
+	ran_ns = 1;
+}
+END_TEST
+
+START_TEST(a_decoder_that_was_late_does_not_say_that_code_goes)
+{
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	ask(0x1010, 2 * S);
+	codes_settle(&codes, 0x1010, -ETIMEDOUT, NULL, 3 * S);
+	ask(0x2010, 4 * S);
+	codes_settle(&codes, 0x2010, 0, region(0x2000, 0x2100, 3), 5 * S);
+	ck_assert(holds(0x2010, 4 * S));
+}
+END_TEST
+
 /* Of which epoch nothing was found is not known: it is trusted as without epochs. */
 START_TEST(what_was_not_found_again_is_not_asked_for_each_sample)
 {
@@ -390,6 +427,8 @@ Suite *codes_suite(void)
 	tcase_add_test(t, code_that_is_gone_holds_no_more);
 	tcase_add_test(t, a_region_holds_for_the_epochs_in_which_it_was_found);
 	tcase_add_test(t, code_of_an_epoch_holds_until_that_ends);
+	tcase_add_test(t, what_is_read_during_a_collection_is_not_trusted_for_its_epoch);
+	tcase_add_test(t, a_decoder_that_was_late_does_not_say_that_code_goes);
 	tcase_add_test(t, what_was_not_found_again_is_not_asked_for_each_sample);
 	tcase_add_test(t, code_of_a_later_epoch_is_of_all_its_samples);
 	tcase_add_test(t, a_question_that_had_no_room_is_asked_again);

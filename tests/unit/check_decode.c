@@ -397,6 +397,9 @@ START_TEST(what_was_found_before_serves_without_its_walks)
 	ck_assert_int_eq(ipc_receive_plain(pair[1], &message), -EAGAIN);
 	ck_assert_int_eq(decode_serve_attach_found(serve, -ESRCH, &at, &found), 0);
 	ck_assert(!serve->attached);
+	found.runtime = 1; /* the file is not of that one */
+	ck_assert_int_eq(decode_serve_attach_found(serve, 0, &at, &found), 0);
+	ck_assert(!serve->attached);
 	close(pair[0]);
 	close(pair[1]);
 }

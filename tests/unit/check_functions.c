@@ -190,9 +190,11 @@ static const struct runtime_frame *hinted(uint64_t hint)
 	return &f;
 }
 
+static uint64_t ran_ns = 1; /* of each epoch */
+
 static bool wants(uint64_t hint, uint64_t time_ns, uint64_t epoch, uint64_t now_ns)
 {
-	const struct functions_when when = {.time_ns = time_ns, .epoch = epoch, 
+	const struct functions_when when = {.time_ns = time_ns, .epoch = epoch, .ran_ns = ran_ns,
 					     .after_ns = time_ns - MIN(time_ns, (uint64_t)100)};
 
 	return functions_want_hinted(&one, hinted(hint), &when, now_ns, &question);
@@ -200,7 +202,7 @@ static bool wants(uint64_t hint, uint64_t time_ns, uint64_t epoch, uint64_t now_
 
 static const char *held(uint64_t hint, uint64_t time_ns, uint64_t epoch)
 {
-	const struct functions_when when = {.time_ns = time_ns, .epoch = epoch, 
+	const struct functions_when when = {.time_ns = time_ns, .epoch = epoch, .ran_ns = ran_ns,
 					     .after_ns = time_ns - MIN(time_ns, (uint64_t)100)};
 	const struct function *f = function_hinted(functions_find(&one, hinted(hint)), hinted(hint), &when);
 
@@ -313,6 +315,44 @@ START_TEST(a_sample_of_a_collection_may_be_of_the_epoch_before)
 }
 END_TEST
 
+START_TEST(what_is_read_during_a_collection_is_not_of_the_epoch_that_it_begins)
+{
+	ran_ns = 0;
+	ck_assert(wants(7, 1000, 6, 1010));
+	answer(0, "f", 6);
+	ck_assert_str_eq(held(7, 1000, 6), "");
+	ran_ns = 1020; /* the program goes on */
+	ck_assert_str_eq(held(7, 1030, 6), "");
+	ck_assert(wants(7, 1030, 6, 1040));
+	answer(0, "g", 6);
+	ck_assert_str_eq(held(7, 1030, 6), "g");
+	ran_ns = 1;
+}
+END_TEST
+
+START_TEST(where_epochs_are_not_known_any_more_time_decides)
+{
+	ck_assert(wants(7, 1000, 5, 1010));
+	answer(0, "f", 5);
+	ck_assert(wants(7, 2000, 6, 2010));
+	answer(0, "f", 0); /* there are several isolates now */
+	ck_assert_str_eq(held(7, 2000, 6), "f");
+	ck_assert(!wants(7, 2005, 6, 2020));
+}
+END_TEST
+
+START_TEST(a_function_that_is_hinted_is_not_one_that_is_not)
+{
+	const struct functions_when when = {.time_ns = 1000};
+	struct runtime_frame f = *hinted(0);
+
+	f.flags = 0;
+	ck_assert_ptr_nonnull(functions_add(&one, &f));
+	ck_assert_ptr_null(functions_find(&one, hinted(0)));
+	ck_assert(functions_want_hinted(&one, hinted(0), &when, 1000, &question));
+}
+END_TEST
+
 /* The closure of a sample lay where another one lies now, after a collection. */
 START_TEST(what_was_found_in_a_later_epoch_is_not_the_samples)
 {
@@ -354,6 +394,9 @@ Suite *functions_suite(void)
 	tcase_add_test(t, a_function_holds_for_the_epochs_in_which_it_was_found);
 	tcase_add_test(t, a_sample_of_a_collection_may_be_of_the_epoch_before);
 	tcase_add_test(t, what_was_found_in_a_later_epoch_is_not_the_samples);
+	tcase_add_test(t, what_is_read_during_a_collection_is_not_of_the_epoch_that_it_begins);
+	tcase_add_test(t, where_epochs_are_not_known_any_more_time_decides);
+	tcase_add_test(t, a_function_that_is_hinted_is_not_one_that_is_not);
 	tcase_add_test(t, table_of_a_process_is_bounded);
 	suite_add_tcase(s, t);
 	return s;

@@ -200,6 +200,22 @@ START_TEST(what_the_process_may_not_read_is_refused)
 }
 END_TEST
 
+/* The mapped file is root's, for all to read. */
+START_TEST(lines_that_others_may_have_written_are_refused)
+{
+	ck_assert_int_eq(chown(pdb, 12345, 12345), 0);
+	ck_assert_int_eq(opened(mapped, "app.pdb"), -EPERM);
+	ck_assert_int_eq(chown(app, 12345, 12345), 0);
+	ck_assert_int_eq(opened(mapped, "app.pdb"), 0);
+	ck_assert_int_eq(chmod(pdb, 0646), 0);
+	ck_assert_int_eq(opened(mapped, "app.pdb"), -EPERM);
+	ck_assert_int_eq(chmod(pdb, 0664), 0);
+	ck_assert_int_eq(opened(mapped, "app.pdb"), -EPERM);
+	ck_assert_int_eq(chmod(app, 0664), 0);
+	ck_assert_int_eq(opened(mapped, "app.pdb"), 0);
+}
+END_TEST
+
 START_TEST(links_and_what_is_no_file_are_refused)
 {
 	char target[96];
@@ -316,6 +332,7 @@ Suite *opener_beside_suite(void)
 	tcase_add_test(t, memory_without_a_file_has_nothing_beside_it);
 	tcase_add_test(t, a_mapped_file_that_was_moved_or_replaced_has_nothing_beside_it);
 	tcase_add_loop_test(t, what_the_process_may_not_read_is_refused, 0, (int)ARRAY_SIZE(modes));
+	tcase_add_test(t, lines_that_others_may_have_written_are_refused);
 	tcase_add_test(t, links_and_what_is_no_file_are_refused);
 	tcase_add_test(t, another_file_system_mounted_there_is_refused);
 	tcase_add_test(t, what_is_no_portable_pdb_is_refused);

@@ -88,7 +88,7 @@ static int fake_of_file(struct binary *b)
 	return b->is_elf ? 0 : -ENOENT;
 }
 
-static const struct runtime_ops fake_ops = {.name = "fake", .label = "Fake", .attach = fake_attach, .decode = fake_decode};
+static const struct runtime_ops fake_ops = {.name = "fake", .label = "Fake", .attach = fake_attach, .found_lasts = true, .decode = fake_decode};
 static const struct runtime_ops *const fake_list[] = {&fake_ops, NULL};
 
 static inline void fake_begin(void)

@@ -182,6 +182,15 @@ static bool decode_code_fits(const struct ipc_message *m, uint32_t index)
 	       c->code.nr_rows <= RUNTIME_CODE_ROWS && m->head.len == decode_code_len(&c->code);
 }
 
+/* Of functions, what only the engine says of a frame is no part. */
+static bool decode_functions_are_sound(const struct runtime_frame *f, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (f[i].flags & (RUNTIME_CODE | RUNTIME_HINTED | RUNTIME_MOVED))
+			return false;
+	return true;
+}
+
 int decode_code_unpack(const struct ipc_message *m, uint32_t index, uint64_t pc, int *ret_err,
 		       struct runtime_code_made *ret)
 {
@@ -197,7 +206,7 @@ int decode_code_unpack(const struct ipc_message *m, uint32_t index, uint64_t pc,
 		return 0;
 	nodes = (const void *)(functions + c->code.nr_functions);
 	rows = (const void *)(nodes + c->code.nr_nodes);
-	if (!runtime_code_sound(&c->code, nodes, rows) || pc < c->code.start || pc >= c->code.end)
+	if (!decode_functions_are_sound(functions, c->code.nr_functions) || !runtime_code_sound(&c->code, nodes, rows) || pc < c->code.start || pc >= c->code.end)
 		return -EBADMSG;
 	ret->code = c->code;
 	memcpy(ret->functions, functions, c->code.nr_functions * sizeof(*functions));

@@ -32,7 +32,7 @@ const struct runtime_ops runtime_v8 = {
  * 20.20.2, 22.23.3 and 24.21.0. Translations: deoptimizer/translation-opcode.h
  * has the order, and node's TranslationOpcodeOperandCount the numbers.
  */
-const struct v8_row v8_rows[] = {
+const struct v8_row v8_rows[V8_ROWS + 1] = {
 	/* Node.js 18 */
 	{COMMON, .major = 10, .minor = 2, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
 	 .bytecode_positions = 32, .scope_names = 32, .scope_module = 3, .stream_start = 128, .code_interpreted = 16,

@@ -111,7 +111,8 @@ struct v8_row {
 	struct v8_wasm_row wasm;
 	struct v8_translation translation;
 };
-extern const struct v8_row v8_rows[];
+#define V8_ROWS 4
+extern const struct v8_row v8_rows[V8_ROWS + 1]; /* the last one: the end */
 
 /* What a region is: how its frames are left, and where their function is. */
 enum v8_kind {
@@ -141,7 +142,7 @@ static inline const struct v8 *v8_of(const struct runtime_attached *a)
 
 static inline const struct v8_row *v8_row(const struct v8 *v)
 {
-	return &v8_rows[v->row];
+	return &v8_rows[v->row < V8_ROWS ? v->row : V8_ROWS];
 }
 
 /* v8_attach.c */

@@ -3,9 +3,11 @@
  * Whether what lay at an address is still there: bytecodes, compiled code and what
  * describes functions lie where nothing is freed or moved but by a collection of
  * the whole heap, which begins by counting itself (Heap::ms_count_, heap.h, raised
- * in Heap::MarkCompact). Where a sample's value is the one after they were read,
- * they were the same all the while. Where each version has the counter was read
- * off processes that collect on request. Closures are moved and freed by smaller
+ * in Heap::MarkCompact). Where the value of a sample that was taken before they
+ * were read is the one after it, they were the same all the while. What is read
+ * while a collection goes on may still be of the epoch before: the engine counts
+ * only readings behind the first sample of JavaScript in an epoch. Where each
+ * version has the counter was read off processes that collect on request. Closures are moved and freed by smaller
  * collections, too: behind it lies the number of all collections (gc_count_).
  * Each isolate has a heap of its own, and a sample does not tell whose code runs:
  * with more than one, as of workers, epochs are not known. The list of isolates is

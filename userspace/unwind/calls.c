@@ -18,7 +18,8 @@
 #define CHUNK	    4096  /* of a file that is looked through for an address; pieces overlap by what has one */
 #define OVERLAP	    8
 #define RELOCATIONS_MAX (32u << 20) /* bytes; libtensorflow_cc has 18 MiB */
-#define POINTER_REST 4 /* times that a pointer is not looked for after it was: stacks cost some milliseconds on average */
+#define POINTER_READ_MAX   (1ULL << 30) /* bytes of files that are read for questions about pointers, */
+#define POINTER_READ_STACK (256u << 10) /* of which each stack gives so many back: 0.1 ms on average */
 
 bool calls_spend(struct cursor *c, uint32_t work)
 {
@@ -448,6 +449,27 @@ static bool calls_is_by_address_only(struct calls *k, struct cursor *c, const st
 	return answer;
 }
 
+static uint64_t pointer_bytes(const struct binary *b)
+{
+	const struct binary_section *names = binary_section(b, ".dynsym"), *rela = binary_section(b, ".rela.dyn");
+
+	return SEARCH_SCAN + (names ? MIN(names->size, (uint64_t)POINTER_READ_MAX) : 0) +
+	       (rela ? MIN(rela->size, (uint64_t)POINTER_READ_MAX) : 0);
+}
+
+static bool calls_may_read(struct calls *k, uint64_t bytes)
+{
+	if (k->pointer_read + bytes > POINTER_READ_MAX)
+		return false;
+	k->pointer_read += bytes;
+	return true;
+}
+
+void calls_begin(struct calls *k)
+{
+	k->pointer_read -= MIN(k->pointer_read, (uint64_t)POINTER_READ_STACK);
+}
+
 static bool calls_look_for_pointer(struct calls *k, struct cursor *c, struct binary *b, uint64_t start, uint64_t end,
 				   bool *known)
 {
@@ -457,8 +479,7 @@ static bool calls_look_for_pointer(struct calls *k, struct cursor *c, struct bin
 	*known = true;
 	if (b->type != ET_DYN || !c->arch->mentions || !b->is_64 || mentions_bytes(b) <= SEARCH_SCAN)
 		return true;
-	*known = c->scan_left == SEARCH_SCAN && !k->pointer_rest;
-	k->pointer_rest = *known ? POINTER_REST : k->pointer_rest - MIN(k->pointer_rest, 1u);
+	*known = c->scan_left == SEARCH_SCAN && calls_may_read(k, pointer_bytes(b));
 	if (!*known)
 		return true;
 	c->scan_left = 0;

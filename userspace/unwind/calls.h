@@ -10,8 +10,9 @@
  * not cached. A file is looked through for an address only as far as SEARCH_SCAN
  * lasts: else nothing is known to be called by address only. A question about a
  * pointer to a function of a larger file reads SEARCH_SCAN of its code, its symbols
- * and its relocations, some 10 ms for the largest: one in a stack at most, and not in
- * the next ones. Until it is answered, a pointer may lead there.
+ * and its relocations, some 10 ms for the largest: one in a stack at most, and as
+ * many as a budget in bytes allows, which each stack refills by a little. Until it is
+ * answered, a pointer may lead there.
  */
 #ifndef OTP_UNWIND_CALLS_H
 #define OTP_UNWIND_CALLS_H
@@ -39,7 +40,7 @@ enum calls_question {
 struct calls {
 	struct rules *rules; /* borrowed */
 	struct imports imports;
-	unsigned pointer_rest; /* times until the next pointer is looked for */
+	uint64_t pointer_read; /* bytes that were read for questions about pointers, less what stacks have given back */
 	struct {
 		uint32_t file;
 		uint64_t at, start, end; /* in the file */
@@ -63,6 +64,8 @@ bool calls_spend(struct cursor *c, uint32_t work);
 /* The function around an address of m, by the tables. */
 bool calls_function(struct calls *k, const struct mapping *m, uint64_t pc, struct code_range *ret);
 
+/* A stack is searched. */
+void calls_begin(struct calls *k);
 /* The call before a return address in m; *target: of a direct one, in the process. */
 enum arch_call calls_kind(const struct cursor *c, const struct mapping *m, uint64_t pc, uint64_t *target);
 

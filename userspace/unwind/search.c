@@ -465,6 +465,8 @@ int step_search(struct rules *rules, struct calls *calls, struct cursor *c)
 	const struct reach reach = c->reach;
 	int step;
 
+	if (!c->searches)
+		calls_begin(calls);
 	if (c->searches++ >= SEARCHES_MAX || cursor_chain_ended(c))
 		return step_fp(c);
 	step = search_all(&s);

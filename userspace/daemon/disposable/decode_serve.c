@@ -94,8 +94,13 @@ int decode_serve_attach_found(struct decode_serve *s, int err, const struct deco
 {
 	if (!err)
 		err = decode_bias(s->file.binary, at, &s->file.bias) ? -ENOEXEC : 0;
-	s->as = *found;
+	/* The engine may be taken over: only of a file that holds this runtime. */
+	if (!err && (decode_runtime_of_file(s->file.binary) != (int)found->runtime ||
+		     !decode_runtime(found->runtime)->found_lasts))
+		err = -ENOENT;
 	s->attached = !err;
+	if (s->attached)
+		s->as = *found;
 	return decode_serve_send(s, IPC_ATTACHED, 0, decode_attached_pack(err, s->file.bias, &s->as, "", s->out));
 }
 

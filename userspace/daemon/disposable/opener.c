@@ -115,19 +115,22 @@ static int opener_send_later(int sock, int asker, uint64_t tag, const void *data
 	return 0;
 }
 
-/* To the asker, who may be dead, and to the monitor that it is done. */
-static int opener_send(int sock, int asker, uint64_t tag, const void *data, size_t len, int fd)
+/*
+ * To the asker, who may be dead, and to the monitor that it is done. waits: for an asker that has no room. A decoder reads each
+ * answer about a file of lines before it asks again: one that has no room was taken over.
+ */
+static int opener_send(int sock, int asker, uint64_t tag, const void *data, size_t len, int fd, bool waits)
 {
 	int r = ipc_send(asker < 0 ? sock : asker, IPC_ANSWER, tag, data, len, &fd, fd >= 0);
 
 	if (asker < 0)
 		return r;
-	r = r == -EAGAIN ? opener_send_later(sock, asker, tag, data, len, fd) : 0;
+	r = r == -EAGAIN && waits ? opener_send_later(sock, asker, tag, data, len, fd) : 0;
 	return r ? r : ipc_send(sock, IPC_ANSWERED, tag, NULL, 0, NULL, 0);
 }
 
 /* Text is sent inline where it fits, else as a sealed memfd. */
-static int opener_send_answer(int sock, int asker, uint64_t tag, int err, struct buf *text, int fd)
+static int opener_send_answer(int sock, int asker, uint64_t tag, int err, struct buf *text, int fd, bool waits)
 {
 	struct {
 		struct ipc_answer head;
@@ -145,7 +148,7 @@ static int opener_send_answer(int sock, int asker, uint64_t tag, int err, struct
 	answer.head = (struct ipc_answer){.err = err};
 	if (len)
 		memcpy(answer.data, text->data, len);
-	return opener_send(sock, asker, tag, &answer, sizeof(answer.head) + len, fd);
+	return opener_send(sock, asker, tag, &answer, sizeof(answer.head) + len, fd, waits);
 }
 
 static int opener_answer(struct opener *o, int sock, struct ipc_message *m)
@@ -166,7 +169,7 @@ static int opener_answer(struct opener *o, int sock, struct ipc_message *m)
 	err = opener_find_answer(o, ask, path, &text, &fd);
 	if (!err && text.failed)
 		err = -ENOMEM;
-	return opener_send_answer(sock, asker, m->head.tag, err, &text, fd);
+	return opener_send_answer(sock, asker, m->head.tag, err, &text, fd, ask->kind != HOST_OPEN_BESIDE);
 }
 
 static int opener_handle(struct opener *o, int sock, struct ipc_message *m)

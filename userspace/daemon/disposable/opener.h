@@ -34,6 +34,7 @@ struct opener {
 	struct blame touched; /* what the monitor was told last */
 	struct container_names names;
 	uint64_t copied_bytes; /* of files that may hang */
+	uint64_t beside_bytes; /* likewise, of those of lines, which cost programs nothing */
 	uint8_t key[TICKET_KEY];
 	struct ticket file; /* the file that opener_pass passed last */
 };

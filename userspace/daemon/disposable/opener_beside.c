@@ -5,7 +5,8 @@
  * moment, if that is found there by its name in the process' root; only the last
  * name is the decoder's choice. It leads to a regular file of that file system,
  * through no link, that is a portable PDB and that the process itself may read:
- * its profile tells nothing that it could not.
+ * its profile tells nothing that it could not. Nobody chooses the lines who could
+ * not have written the mapped file, or be the process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,11 +54,16 @@ static char *beside_path_inside(const struct opener_process *p, char *path)
 /* By O_PATH: where path leads to the mapped file in the process' root. */
 static int beside_open_directory(struct opener *o, const struct opener_process *p, int mapped, char *path)
 {
-	_cleanup_(closep) int root = opener_open_root(p), dir = -1, there = -1;
+	_cleanup_(closep) int root = -1, dir = -1, there = -1;
 	char *inside = beside_path_inside(p, path), *last = strrchr(inside, '/');
+	/* Whose file system the path crosses is not known: what hangs there is held against the process. */
+	int err = opener_touch(o, p->stat.pid, 0);
 
-	if (root < 0 || !last)
-		return root < 0 ? root : -ENOENT;
+	if (err || !last)
+		return err ? err : -ENOENT;
+	root = opener_open_root(p);
+	if (root < 0)
+		return root;
 	*last++ = '\0';
 	dir = opener_open_in(root, *inside ? inside : "/", RESOLVE_NO_MAGICLINKS);
 	if (dir < 0)
@@ -68,7 +74,16 @@ static int beside_open_directory(struct opener *o, const struct opener_process *
 	return beside_is_same(there, mapped) ? steal_fd(&dir) : -ENOENT;
 }
 
-static int beside_check(const struct opener_process *p, int path_fd, struct statfs *ret_fs)
+/* of: the mapped file. */
+static bool beside_is_as_safe(const struct stat *st, const struct stat *of, const struct proc_status *user)
+{
+	if ((st->st_mode & S_IWGRP) && (st->st_gid != of->st_gid || !(of->st_mode & S_IWGRP)))
+		return false;
+	return (!st->st_uid || st->st_uid == of->st_uid || st->st_uid == user->uid) &&
+	       !(st->st_mode & ~of->st_mode & S_IWOTH);
+}
+
+static int beside_check(const struct opener_process *p, int path_fd, const struct stat *of, struct statfs *ret_fs)
 {
 	_cleanup_(buf_done) struct buf text;
 	struct proc_status user;
@@ -81,17 +96,32 @@ static int beside_check(const struct opener_process *p, int path_fd, struct stat
 		err = opener_check_kind(path_fd, &st, ret_fs);
 	if (err)
 		return err;
-	if (!opener_may_read(&user, &st))
+	/* A decoder may outlive the start of a program with other rights. */
+	if (user.real_uid != user.uid || !opener_may_read(&user, &st))
 		return -EACCES;
+	if (!beside_is_as_safe(&st, of, &user))
+		return -EPERM;
 	return st.st_size > BESIDE_BYTES_MAX ? -EFBIG : 0;
 }
 
-static int beside_take(struct opener *o, const struct opener_process *p, int path_fd, int *ret_fd)
+static int beside_pass(struct opener *o, const struct statfs *fs, int *fd, int *ret_fd)
+{
+	const uint64_t programs = o->copied_bytes;
+	int err;
+
+	o->copied_bytes = o->beside_bytes;
+	err = opener_pass(o, fs, fd, ret_fd);
+	o->beside_bytes = o->copied_bytes;
+	o->copied_bytes = programs;
+	return err;
+}
+
+static int beside_take(struct opener *o, const struct opener_process *p, int path_fd, const struct stat *of, int *ret_fd)
 {
 	_cleanup_(closep) int fd = -1;
 	char magic[sizeof(MAGIC) - 1];
 	struct statfs fs;
-	int err = beside_check(p, path_fd, &fs);
+	int err = beside_check(p, path_fd, of, &fs);
 
 	if (err)
 		return err;
@@ -100,7 +130,7 @@ static int beside_take(struct opener *o, const struct opener_process *p, int pat
 		return fd;
 	if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) || memcmp(magic, MAGIC, sizeof(magic)) != 0)
 		return -EBADMSG;
-	return opener_pass(o, &fs, &fd, ret_fd);
+	return beside_pass(o, &fs, &fd, ret_fd);
 }
 
 static int beside_open(struct opener *o, const struct opener_process *p, const struct ipc_ask *ask, const char *name,
@@ -108,14 +138,17 @@ static int beside_open(struct opener *o, const struct opener_process *p, const s
 {
 	char path[HOST_PATH_MAX];
 	_cleanup_(closep) int mapped = opener_mapping_open_at(o, p, ask->start, path), dir = -1, found = -1;
+	struct stat of;
 
 	if (mapped < 0)
 		return mapped;
+	if (fstat(mapped, &of) < 0)
+		return -errno;
 	dir = beside_open_directory(o, p, mapped, path);
 	if (dir < 0)
 		return dir;
 	found = beside_find(o, p, dir, name);
-	return found < 0 ? found : beside_take(o, p, found, ret_fd);
+	return found < 0 ? found : beside_take(o, p, found, &of, ret_fd);
 }
 
 int opener_beside(struct opener *o, const struct ipc_ask *ask, const char *name, int *ret_fd)

@@ -145,20 +145,28 @@ static uint64_t codes_trust(const struct codes *t, const struct code_entry *e, s
 	return MIN((e->seen_ns - e->found_ns) / CODES_TRUST_SHARE, CODES_TRUST_NS);
 }
 
+static bool codes_stays_for_epoch(const struct code_entry *e, struct codes_when when)
+{
+	return when.epoch && e->seen_epoch && e->code && e->code->flags & RUNTIME_CODE_OF_EPOCH;
+}
+
 /* Whether no later reading is needed. */
 static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
 	if (!e->seen_ns || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
 		return false;
-	if (when.epoch && e->seen_epoch && e->code && e->code->flags & RUNTIME_CODE_OF_EPOCH)
-		return true;
+	if (codes_stays_for_epoch(e, when))
+		return when.begins || when.epoch < e->seen_epoch || (when.ran_ns && e->seen_ns >= when.ran_ns);
 	return when.time_ns <= e->seen_ns + codes_trust(t, e, when);
 }
 
 bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
-	return e && e->code && when.time_ns >= e->since_ns && (!when.epoch || when.epoch >= e->since_epoch) &&
-	       codes_is_fresh(t, e, when);
+	if (!e || !e->code || when.time_ns < e->since_ns)
+		return false;
+	if (when.epoch && when.epoch - (when.begins && codes_stays_for_epoch(e, when)) < e->since_epoch)
+		return false;
+	return codes_is_fresh(t, e, when);
 }
 
 bool codes_want(struct codes *t, uint64_t pc, struct codes_when when, uint64_t now, struct runtime_frame *ret)
@@ -235,9 +243,15 @@ static struct codes_when codes_since(struct codes *t, const struct runtime_code 
 static void codes_settle_known(struct codes *t, uint64_t pc, const struct runtime_code_made *c, uint64_t now)
 {
 	const struct code_entry *old = codes_find(t, pc), *same = codes_find_same(t, &c->code);
-	struct code_entry known = {.asked = old ? old->asked : 0, .asked_ns = old ? old->asked_ns : now}, *e;
-	struct codes_when since = same ? (struct codes_when){.time_ns = same->since_ns, .epoch = same->since_epoch} : codes_since(t, &c->code, now);
+	struct code_entry known = {0}, *e;
+	struct codes_when since;
 
+	if (!old)
+		return; /* the table was emptied meanwhile */
+	since = same ? (struct codes_when){.time_ns = same->since_ns, .epoch = same->since_epoch} :
+		       codes_since(t, &c->code, now);
+	known.asked = old->asked;
+	known.asked_ns = old->asked_ns;
 	known.since_ns = since.time_ns;
 	known.since_epoch = since.epoch;
 	known.seen_ns = known.asked_ns;
@@ -269,10 +283,11 @@ void codes_settle(struct codes *t, uint64_t pc, int err, const struct runtime_co
 		return;
 	}
 	if (err != -EALREADY && (e->code || !e->seen_ns)) {
-		if (e->code)
+		/* A decoder that was late or has ended says nothing of the code. */
+		if (e->code && err != -ETIMEDOUT && err != -EIO && err != -EPIPE)
 			t->gone_ns = now;
 		code_entry_drop_code(t, e);
-		/* Of which epoch nothing is here is not known: samples of later ones are not in vain again and again. */
+		/* Where nothing is, no epoch is known: else each sample of a later one would ask again. */
 		e->seen_epoch = 0;
 		e->found_ns = e->asked_ns;
 	}

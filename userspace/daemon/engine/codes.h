@@ -4,15 +4,18 @@
  * do not overlap. A region holds for samples between two readings that found the
  * same code, and for a while after the last one: what stayed for long stays, what
  * is young may be gone soon, so that the while is a share of its age
- * (CODES_TRUST_SHARE) and at most CODES_TRUST_NS. It is nothing in a process whose
- * code is being replaced, or of code that may be soon (RUNTIME_CODE_FLEETING).
+ * (CODES_TRUST_SHARE) and at most CODES_TRUST_NS. It is zero in a process whose
+ * code is being replaced, and for fleeting code (RUNTIME_CODE_FLEETING).
  * Then it is to be read again. What is found there then, if it is other code,
  * holds from that reading on: samples taken in between are of neither. What is
  * found where nothing was known holds for the samples before it too, unless code
  * was found to be gone elsewhere not long before (CODES_ALERT_NS).
  * Of a runtime with epochs (struct runtime_ops) a region of any age is trusted for
  * CODES_TRUST_NS, but only for samples of the epochs between the first and the
- * last reading that found it; those of a later one have it read again.
+ * last reading that found it; those of a later one have it read again. Code that
+ * stays for an epoch (RUNTIME_CODE_OF_EPOCH) is trusted for all of it once it was
+ * read behind the collection that begins it: when the runtime's code was seen to
+ * run. A sample of that collection may have what lay there before.
  * Where nothing can be read any more, as of a process that has ended, or by a
  * sample that has waited for too long, what is known is trusted for CODES_TRUST_NS,
  * unless code was found to be gone.
@@ -71,6 +74,8 @@ struct code_entry *codes_find(const struct codes *t, uint64_t pc);
 struct codes_when {
 	uint64_t time_ns;
 	uint64_t epoch; /* 0: not known */
+	uint64_t ran_ns; /* when the runtime's code was first seen to run in that epoch; 0: not yet, or not known */
+	bool begins;	/* the epoch: it may be of the collection that ends the one before */
 	bool waited;	/* for an answer, as long as it can */
 };
 /*

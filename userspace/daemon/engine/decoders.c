@@ -160,6 +160,11 @@ bool decoder_is_attached(const struct decoder *d)
 	return d->attached;
 }
 
+bool decoder_is_replayed(const struct decoder *d)
+{
+	return d->replay;
+}
+
 /* --- frames --- */
 
 static bool decoder_make_room(struct decoder *d)
@@ -356,6 +361,11 @@ void decoders_start(struct decoder *d, uint64_t now)
 		decoders_start_one(ds, now);
 }
 
+bool decoder_is_old(const struct decoder *d, uint64_t now)
+{
+	return now >= d->opened_ns + OLD_NS;
+}
+
 static uint64_t decoder_due_ns(const struct decoder *d, bool waited)
 {
 	if (decoder_wants_process(d))
@@ -378,7 +388,7 @@ static void decoder_turn(struct decoder *d, uint64_t now, bool waited)
 {
 	if (d->over && d->count) {
 		decoder_give_up(d, d->over, "");
-	} else if (d->state == DECODER_READY && d->count) {
+	} else if (d->state == DECODER_READY && d->count && !decoder_is_old(d, now)) {
 		decoder_send_batch(d, now);
 	} else if (decoder_has_process(d) && now >= decoder_due_ns(d, waited)) {
 		if (d->state == DECODER_READY)

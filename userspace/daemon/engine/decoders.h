@@ -92,6 +92,7 @@ void decoder_set_seen(struct decoder *d, const struct runtime_seen *seen);
 void *decoder_owner(const struct decoder *d);
 const struct decoders_target *decoder_target(const struct decoder *d); /* borrowed */
 bool decoder_is_attached(const struct decoder *d);
+bool decoder_is_replayed(const struct decoder *d); /* its answers come during the call that asks */
 /*
  * Takes the first of n frames, or questions with RUNTIME_CODE; returns how many: fewer where its queue is full, 0 until it
  * is attached.

@@ -298,7 +298,7 @@ static bool decoder_take_answer(struct decoder *d, uint64_t now)
 	}
 	if (!decoder_answer(d, err))
 		return false;
-	if (d->state == DECODER_READY && d->count)
+	if (d->state == DECODER_READY && d->count && !decoder_is_old(d, now))
 		decoder_send_batch(d, now);
 	return d->state != DECODER_AWAY;
 }

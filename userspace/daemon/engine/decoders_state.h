@@ -76,6 +76,7 @@ void decoders_start(struct decoder *d, uint64_t now); /* if there is a place for
 bool decoder_report(struct decoder *d, int err, const struct runtime_attached *a, const char *why);
 bool decoder_answer(struct decoder *d, int err); /* the first frame: with function or code of struct decoders */
 bool decoder_is_final(int err); /* no later try changes it */
+bool decoder_is_old(const struct decoder *d, uint64_t now); /* it ends before its next question */
 /* Ends its process for an error of ATTACH, or of its start; now or later another one is tried. May drop it. */
 void decoder_failed(struct decoder *d, int err, const char *why, uint64_t now);
 /* The process did not answer, or broke the rules. May drop it. */

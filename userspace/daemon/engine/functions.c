@@ -117,7 +117,8 @@ struct function_entry *functions_find(const struct functions *t, const struct ru
 
 	entry_cookies(f, cookie);
 	e = map_find_ptr(&t->by_hash, entry_hash(f->key, cookie));
-	while (e && (e->key != f->key || memcmp(e->cookie, cookie, sizeof(cookie)) != 0))
+	while (e && (e->key != f->key || !e->hinted != !(f->flags & RUNTIME_HINTED) ||
+		     memcmp(e->cookie, cookie, sizeof(cookie)) != 0))
 		e = e->next;
 	return e;
 }
@@ -230,6 +231,14 @@ static bool hinted_is_later(const struct function_entry *e, const struct functio
 	return hinted_has_epochs(h, when) ? when->epoch - when->begins < h->since_epoch : when->time_ns < h->since_ns;
 }
 
+/* What is read during a collection may be of the epoch before: it says nothing of the one that it begins. */
+static bool hinted_was_read_for(const struct function_entry *e, const struct functions_when *when)
+{
+	if (when->begins || when->epoch != e->hinted->read_epoch)
+		return when->epoch <= e->hinted->read_epoch;
+	return when->ran_ns && e->read_ns >= when->ran_ns;
+}
+
 const struct function *function_hinted(const struct function_entry *e, const struct runtime_frame *f,
 				       const struct functions_when *when)
 {
@@ -238,7 +247,7 @@ const struct function *function_hinted(const struct function_entry *e, const str
 	if (!h || !e->function || hinted_is_later(e, when))
 		return NULL;
 	if (hinted_has_epochs(h, when))
-		return when->epoch <= h->read_epoch ? e->function : NULL;
+		return hinted_was_read_for(e, when) ? e->function : NULL;
 	if (e->read_ns >= when->time_ns || (e->read_ns >= when->after_ns && h->hint == f->cookie[RUNTIME_COOKIE_HINT]))
 		return e->function;
 	return NULL;
@@ -267,6 +276,7 @@ bool functions_want_hinted(struct functions *t, const struct runtime_frame *f, c
 	e->asked_ns = now_ns;
 	h->asked_hint = f->cookie[RUNTIME_COOKIE_HINT];
 	h->asked_for_ns = when->time_ns;
+	h->asked_epoch = when->epoch;
 	*question = *f;
 	question->cookie[RUNTIME_COOKIE_EPOCH] = when->epoch;
 	return true;
@@ -295,7 +305,8 @@ static void functions_settle_hinted(struct functions *t, struct function_entry *
 	}
 	if (found != e->function)
 		h->since_ns = h->asked_for_ns;
-	if (found != e->function || !h->since_epoch)
+	/* Where epochs are not known any more, as of several isolates, time decides. */
+	if (found != e->function || !h->since_epoch || (h->asked_epoch && !fn->epoch))
 		h->since_epoch = fn->epoch;
 	if (found != e->function || fn->epoch)
 		h->read_epoch = fn->epoch;

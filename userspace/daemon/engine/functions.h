@@ -45,6 +45,7 @@ enum function_state {
 /* A sample, as functions see it: when it was taken; and which answers are too old for it. */
 struct functions_when {
 	uint64_t time_ns, epoch /* 0: not known */, after_ns;
+	uint64_t ran_ns; /* when the runtime's code was first seen to run in the epoch; 0: not yet, or not known */
 	bool begins; /* the epoch: what the sample has may be of the one before, as while it is being collected */
 };
 
@@ -58,7 +59,7 @@ struct function_hinted {
 	uint64_t since_epoch, read_epoch; /* of the first and the last answer; 0: not known */
 	uint64_t since_ns;    /* the function holds for samples from then on */
 	uint64_t failed_ns;   /* no sample until then is asked for again */
-	uint64_t asked_hint, asked_for_ns; /* the last question: of which sample */
+	uint64_t asked_hint, asked_for_ns, asked_epoch; /* the last question: of which sample */
 };
 
 /* What a process' key and cookies mean. */

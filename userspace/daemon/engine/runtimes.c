@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 /* --- processes --- */
 
@@ -245,7 +246,7 @@ static void runtimes_on_code(void *ctx, struct decoder *d, const struct runtime_
 {
 	struct runtime_slot *s = decoder_owner(d);
 
-	codes_settle(&s->codes, f->key, err, c, s->of->all->now_ns);
+	codes_settle(&s->codes, f->key, err, c, decoder_is_replayed(d) ? s->of->all->now_ns : clock_now_ns());
 	runtimes_settled(s->of->all);
 }
 

@@ -104,6 +104,7 @@ static uint64_t runtimes_place(const struct runtimes *r, const struct runtime_sl
 static struct codes_when runtimes_when(const struct runtimes *r, const struct runtime_slot *s)
 {
 	return (struct codes_when){.time_ns = r->stack_time_ns, .epoch = s->epoch_is_bound ? 0 : s->epoch,
+				   .ran_ns = runtimes_ran_ns(s), .begins = runtimes_epoch_begins(r, s),
 				   .waited = r->stack_has_waited};
 }
 
@@ -215,6 +216,41 @@ static uint64_t runtimes_epoch_unwalked(const struct runtime_slot *s, uint64_t t
 	return time_ns < s->attached_ns && attached > 1 ? attached - 1 : attached;
 }
 
+/* The first one of all was there before it was seen. */
+static void runtimes_see_epoch(struct runtime_slot *s)
+{
+	const uint64_t latest = s->runs[0].epoch;
+
+	if (s->epoch <= latest)
+		return;
+	s->runs[1] = s->runs[0];
+	s->runs[0].epoch = s->epoch;
+	s->runs[0].ran_ns = latest ? 0 : 1;
+}
+
+/* The sample's innermost frame is code of a runtime: its epoch has begun in whole. */
+static void runtimes_see_run(const struct runtimes *r, struct runtime_slot *s)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->runs) && s->epoch && !s->epoch_is_bound; i++)
+		if (s->runs[i].epoch == s->epoch && (!s->runs[i].ran_ns || r->stack_time_ns < s->runs[i].ran_ns))
+			s->runs[i].ran_ns = r->stack_time_ns;
+}
+
+uint64_t runtimes_ran_ns(const struct runtime_slot *s)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->runs) && s->epoch; i++)
+		if (s->runs[i].epoch == s->epoch)
+			return s->runs[i].ran_ns;
+	return 0;
+}
+
+bool runtimes_epoch_begins(const struct runtimes *r, const struct runtime_slot *s)
+{
+	const uint64_t ran_ns = runtimes_ran_ns(s);
+
+	return !r->stack_is_code && (!ran_ns || r->stack_time_ns < ran_ns);
+}
+
 static void runtimes_find_epoch(struct runtimes *r, const struct process *p, const struct sample *sample, uint32_t plan)
 {
 	struct runtime_slot *s = &r->stack_of->slot[plan];
@@ -226,11 +262,8 @@ static void runtimes_find_epoch(struct runtimes *r, const struct process *p, con
 		return;
 	s->epoch = s->epoch_is_bound ? runtimes_epoch_unwalked(s, sample->head.time_ns) :
 				       s->ops->epoch(&s->found->found, sample_walk_words(w), w->root_words);
-	if (!s->epoch_is_bound && s->epoch > s->epoch_latest) {
-		s->epoch_began_ns = s->epoch_latest ? sample->head.time_ns : 0;
-		s->epoch_latest = s->epoch;
-		s->epoch_ran_ns = 0;
-	}
+	if (!s->epoch_is_bound)
+		runtimes_see_epoch(s);
 	if (!s->epoch_is_bound && s->ops->moved)
 		s->moved = s->ops->moved(&s->found->found, sample_walk_words(w), w->root_words);
 }
@@ -280,15 +313,7 @@ static int runtimes_load(void *ctx, uint64_t addr, uint64_t *ret)
 	return l->f->load(l->f->ctx, addr, ret);
 }
 
-/* The sample's innermost frame is the runtime's own code: its epoch has begun in whole. */
-static void runtimes_see_run(const struct runtimes *r, struct runtime_slot *s)
-{
-	if (!s->epoch_is_bound && s->epoch == s->epoch_latest &&
-	    (!s->epoch_ran_ns || r->stack_time_ns < s->epoch_ran_ns))
-		s->epoch_ran_ns = r->stack_time_ns;
-}
-
-static int runtimes_step_out(struct runtimes *r, struct runtime_slot *s, const struct code_entry *e,
+static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, const struct code_entry *e,
 			     const struct unwind_code_frame *f, struct unwind_code_step *ret)
 {
 	struct loading loading = {.r = r, .f = f};
@@ -300,10 +325,8 @@ static int runtimes_step_out(struct runtimes *r, struct runtime_slot *s, const s
 	struct runtime_step step = {0};
 	int err = s->ops->step(&s->found->found, e->code, &at, &step);
 
-	if (!f->index) {
+	if (!f->index)
 		r->loaded_regs = s->ops->registers;
-		runtimes_see_run(r, s);
-	}
 	own->frame = step.own;
 	own->inner = step.flags & RUNTIME_STEP_INNER ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
 	own->wraps = step.flags & RUNTIME_STEP_WRAPS ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
@@ -312,6 +335,13 @@ static int runtimes_step_out(struct runtimes *r, struct runtime_slot *s, const s
 						  (step.flags & RUNTIME_STEP_ROOT ? UNWIND_CODE_ROOT : 0) |
 						  (step.flags & RUNTIME_STEP_SAME ? UNWIND_CODE_SAME : 0)};
 	return err;
+}
+
+static void runtimes_begin_in_code(struct runtimes *r)
+{
+	r->stack_is_code = true;
+	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)
+		runtimes_see_run(r, &r->stack_of->slot[i]);
 }
 
 static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
@@ -324,6 +354,8 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 	int err = 0;
 
 	r->stack_has_waited |= final;
+	if (!f->index)
+		runtimes_begin_in_code(r);
 	if (m && m->file->binary && !mapped_file_is_generated(m->file))
 		runtimes_meet_brought(r, m);
 	else
@@ -361,7 +393,7 @@ const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct 
 	r->now_ns = now_ns;
 	r->stack_sample = s;
 	r->stack_time_ns = s->head.time_ns;
-	r->stack_has_waited = false;
+	r->stack_has_waited = r->stack_is_code = false;
 	r->stack_process = p;
 	r->stack_of = p && r->cfg.decoders ? runtimes_find(r, p) : NULL;
 	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)

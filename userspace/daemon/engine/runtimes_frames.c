@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "daemon/engine/runtimes_state.h"
 
-#define EPOCH_BEGINS_NS NSEC_PER_SEC
 
 /*
  * Whose frames a sample holds: the process' own, or, as long as a fork has no entry, by generation its parent's. An older
@@ -36,22 +35,12 @@ static struct str *runtimes_unknown_name(struct runtimes *r, const struct runtim
 	return r->unknown[ops->kind];
 }
 
-/*
- * Whether the sample may be of a collection that goes on, which has raised the counter: it is in native code, not long after,
- * or before the runtime's own code was seen to run again.
- */
-static bool runtimes_epoch_begins(const struct runtimes *r, const struct runtime_slot *s)
-{
-	if (s->epoch != s->epoch_latest || !s->epoch_began_ns || (r->nr_own && !r->own[0].index))
-		return false;
-	return r->stack_time_ns < s->epoch_began_ns + EPOCH_BEGINS_NS || !s->epoch_ran_ns || r->stack_time_ns < s->epoch_ran_ns;
-}
-
 /* The sample at hand. An epoch that is only bounded is not known. */
 static struct functions_when runtimes_functions_when(const struct runtimes *r, const struct runtime_slot *s)
 {
 	return (struct functions_when){.time_ns = r->stack_time_ns, .epoch = s->epoch_is_bound ? 0 : s->epoch,
-				       .after_ns = s->functions_after_ns, .begins = runtimes_epoch_begins(r, s)};
+				       .after_ns = s->functions_after_ns, .ran_ns = runtimes_ran_ns(s),
+				       .begins = runtimes_epoch_begins(r, s)};
 }
 
 static const struct function *runtimes_function(const struct runtimes *r, const struct runtime_slot *s,

@@ -56,8 +56,8 @@ struct runtime_slot { /* one runtime of one process */
 	uint64_t epoch;
 	bool epoch_is_bound;
 	uint64_t moved; /* likewise, by ops->moved */
-	uint64_t epoch_latest, epoch_began_ns; /* of all samples; when it was first seen, 0: it is the first one */
-	uint64_t epoch_ran_ns; /* when code of the runtime was first seen to run in the latest one; 0: not yet */
+	/* The latest epochs of all samples: when the runtime's code was first seen to run in it; 0: not yet, as in a collection. */
+	struct { uint64_t epoch, ran_ns; } runs[2];
 	uint64_t frames, frames_unknown;
 	struct labels labels;
 };
@@ -103,6 +103,7 @@ struct runtimes {
 	const struct sample *stack_sample;
 	uint64_t stack_time_ns;
 	bool stack_has_waited; /* as long as a sample can: it is unwound for the last time */
+	bool stack_is_code;    /* its innermost frame is code that a runtime made, or brings along */
 	uint32_t nr_own;
 	struct own_frame {
 		uint64_t index;
@@ -135,6 +136,13 @@ struct runtime_process *runtimes_inherit(struct runtimes *r, const struct proces
  * the sample.
  */
 int runtimes_code_at(struct runtimes *r, uint64_t pc, struct runtime_slot **ret_slot, struct code_entry **ret);
+/* When the runtime's code was first seen to run in the epoch of the sample at hand; 0: not yet, or it is not known. */
+uint64_t runtimes_ran_ns(const struct runtime_slot *s);
+/*
+ * Whether the sample may be of a collection that goes on, which has raised the counter: it is in native code, before the
+ * runtime's own was seen to run in its epoch.
+ */
+bool runtimes_epoch_begins(const struct runtimes *r, const struct runtime_slot *s);
 /* Of the stack that was unwound last: the slot whose loop the frame wraps (RUNTIME_STEP_WRAPS), as its index + 1; 0: none. */
 uint8_t runtimes_wrapped(const struct runtimes *r, uint32_t index);
 /* Likewise, whose loop the frame is called by (RUNTIME_STEP_INNER). */

@@ -376,10 +376,30 @@ static void asks_ban_suspects(struct asks *a, uint64_t now)
 	}
 }
 
+static bool asks_is_beside_open(const struct asks *a)
+{
+	for (int i = 0; i < OPENERS; i++)
+		if (a->slot[i].current && asks_kind(a->slot[i].current) == HOST_OPEN_BESIDE)
+			return true;
+	return false;
+}
+
+/* Where the next one is; NULL: none. Files of lines are opened one at a time, when nobody else waits. */
+static struct ask **asks_next(struct asks *a)
+{
+	struct ask **at = &a->first;
+
+	while (*at && asks_kind(*at) == HOST_OPEN_BESIDE)
+		at = &(*at)->next;
+	if (*at)
+		return at;
+	return a->first && !asks_is_beside_open(a) ? &a->first : NULL;
+}
+
 static void asks_hand_out(struct asks *a, int i, uint64_t now)
 {
 	struct opener_slot *s = &a->slot[i];
-	struct ask *ask = a->first;
+	struct ask **at = asks_next(a), *ask = at ? *at : NULL;
 	const struct worker *asker;
 
 	if (!ask || s->current || !a->workers->opener[i].ready)
@@ -387,9 +407,9 @@ static void asks_hand_out(struct asks *a, int i, uint64_t now)
 	asker = asks_worker(a, ask->from);
 	if (worker_send(&a->workers->opener[i], IPC_ASK, ask->tag, ask->data, ask->len, asker ? asker->sock : -1))
 		return;
-	a->first = ask->next;
-	if (!a->first)
-		a->last = &a->first;
+	*at = ask->next;
+	if (!*at)
+		a->last = at;
 	s->current = ask;
 	s->touches = (struct blame){0};
 	s->deadline_ns = now + asks_allowed_ns(ask);

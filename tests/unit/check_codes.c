@@ -238,12 +238,32 @@ START_TEST(code_of_an_epoch_holds_until_that_ends)
 	region(0x1000, 0x1100, 1);
 	made.code.flags = RUNTIME_CODE_OF_EPOCH;
 	codes_settle(&codes, 0x1010, 0, &made, S);
+	codes_run(codes_find(&codes, 0x1010), (struct codes_when){.time_ns = S, .epoch = epoch});
 	codes.replaced_ns = S + 1;
 	ck_assert(holds(0x1010, S + 2) && holds(0x1010, 100 * S));
 	epoch = 6;
 	ck_assert(!holds(0x1010, S + 2));
 	epoch = 0; /* by time alone */
 	ck_assert(!holds(0x1010, S + 2));
+}
+END_TEST
+
+/* By a word of the stack, which was a return address once. */
+START_TEST(code_that_no_sample_has_is_not_trusted_for_its_epoch)
+{
+	struct code_entry *e;
+
+	epoch = 5;
+	ask(0x1010, S);
+	region(0x1000, 0x1100, 1);
+	made.code.flags = RUNTIME_CODE_OF_EPOCH;
+	codes_settle(&codes, 0x1010, 0, &made, S);
+	ck_assert(holds(0x1010, S) && !holds(0x1010, S + 1));
+	ask(0x1010, S + 1);
+	codes_settle(&codes, 0x1010, -EALREADY, NULL, S + 1);
+	e = codes_find(&codes, 0x1010);
+	codes_run(e, (struct codes_when){.time_ns = S + 1, .epoch = epoch, .ran_ns = 1});
+	ck_assert(holds(0x1010, 100 * S));
 }
 END_TEST
 
@@ -264,6 +284,7 @@ START_TEST(what_is_read_during_a_collection_is_not_trusted_for_its_epoch)
 	region(0x1000, 0x1100, 1);
 	made.code.flags = RUNTIME_CODE_OF_EPOCH;
 	codes_settle(&codes, 0x1010, 0, &made, S + 6);
+	codes_run(codes_find(&codes, 0x1010), (struct codes_when){.time_ns = S + 5, .epoch = epoch});
 	ck_assert(holds(0x1010, S + 5) && holds(0x1010, 100 * S));
 	ran_ns = 1;
 }
@@ -427,6 +448,7 @@ Suite *codes_suite(void)
 	tcase_add_test(t, code_that_is_gone_holds_no_more);
 	tcase_add_test(t, a_region_holds_for_the_epochs_in_which_it_was_found);
 	tcase_add_test(t, code_of_an_epoch_holds_until_that_ends);
+	tcase_add_test(t, code_that_no_sample_has_is_not_trusted_for_its_epoch);
 	tcase_add_test(t, what_is_read_during_a_collection_is_not_trusted_for_its_epoch);
 	tcase_add_test(t, a_decoder_that_was_late_does_not_say_that_code_goes);
 	tcase_add_test(t, what_was_not_found_again_is_not_asked_for_each_sample);

@@ -150,13 +150,18 @@ static bool codes_stays_for_epoch(const struct code_entry *e, struct codes_when 
 	return when.epoch && e->seen_epoch && e->code && e->code->flags & RUNTIME_CODE_OF_EPOCH;
 }
 
+static bool codes_is_read_for_epoch(const struct code_entry *e, struct codes_when when)
+{
+	return when.ran_ns && e->seen_ns >= when.ran_ns && (when.time_ns <= e->seen_ns || e->ran_epoch == when.epoch);
+}
+
 /* Whether no later reading is needed. */
 static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
 	if (!e->seen_ns || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
 		return false;
 	if (codes_stays_for_epoch(e, when))
-		return when.begins || when.epoch < e->seen_epoch || (when.ran_ns && e->seen_ns >= when.ran_ns);
+		return when.begins || when.epoch < e->seen_epoch || codes_is_read_for_epoch(e, when);
 	return when.time_ns <= e->seen_ns + codes_trust(t, e, when);
 }
 
@@ -167,6 +172,12 @@ bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_
 	if (when.epoch && when.epoch - (when.begins && codes_stays_for_epoch(e, when)) < e->since_epoch)
 		return false;
 	return codes_is_fresh(t, e, when);
+}
+
+void codes_run(struct code_entry *e, struct codes_when when)
+{
+	if (when.epoch > e->ran_epoch && !when.begins && when.time_ns <= e->seen_ns)
+		e->ran_epoch = when.epoch;
 }
 
 bool codes_want(struct codes *t, uint64_t pc, struct codes_when when, uint64_t now, struct runtime_frame *ret)
@@ -254,6 +265,7 @@ static void codes_settle_known(struct codes *t, uint64_t pc, const struct runtim
 	known.asked_ns = old->asked_ns;
 	known.since_ns = since.time_ns;
 	known.since_epoch = since.epoch;
+	known.ran_epoch = same ? same->ran_epoch : 0;
 	known.seen_ns = known.asked_ns;
 	known.found_ns = same ? same->found_ns : known.seen_ns;
 	known.seen_epoch = c->code.epoch;

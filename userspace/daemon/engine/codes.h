@@ -14,8 +14,10 @@
  * CODES_TRUST_NS, but only for samples of the epochs between the first and the
  * last reading that found it; those of a later one have it read again. Code that
  * stays for an epoch (RUNTIME_CODE_OF_EPOCH) is trusted for all of it once it was
- * read behind the collection that begins it: when the runtime's code was seen to
- * run. A sample of that collection may have what lay there before.
+ * read behind the collection that begins it, when the runtime's code was seen to
+ * run, and for a sample that has it: what only a former return address leads to may
+ * be dead, and other code in its place soon. A sample of that collection may have
+ * what lay there before.
  * Where nothing can be read any more, as of a process that has ended, or by a
  * sample that has waited for too long, what is known is trusted for CODES_TRUST_NS,
  * unless code was found to be gone.
@@ -45,6 +47,7 @@ struct code_entry {
 	uint64_t start, end; /* of a question: the address alone */
 	uint64_t since_ns;   /* it holds for samples from then on */
 	uint64_t since_epoch, seen_epoch; /* of its first and last reading; 0: of a runtime without epochs */
+	uint64_t ran_epoch; /* the latest in which a sample before a reading has it */
 	uint64_t found_ns;   /* when it was first read, whatever was before */
 	uint64_t seen_ns;    /* not before this it was last read; 0: never, an answer is pending */
 	uint64_t asked_ns;   /* when the last question was put */
@@ -87,6 +90,8 @@ bool codes_want(struct codes *t, uint64_t pc, struct codes_when when, uint64_t n
 void codes_unask(struct codes *t, uint64_t pc);
 /* Of a sample: known, and it held at that time. */
 bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_when when);
+/* A sample has it as a frame, and codes_hold says so. */
+void codes_run(struct code_entry *e, struct codes_when when);
 /* Whether code of the process was replaced not long before a sample. */
 bool codes_are_alert(const struct codes *t, uint64_t time_ns);
 /*

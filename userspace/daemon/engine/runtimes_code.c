@@ -161,15 +161,24 @@ static void runtimes_ask_code(struct runtimes *r, struct runtime_slot *s, uint64
 		codes_unask(&s->codes, question[i].key);
 }
 
+static bool runtimes_code_holds(struct runtimes *r, struct runtime_slot *s, uint64_t pc, struct code_entry **ret)
+{
+	const struct codes_when when = runtimes_when(r, s);
+
+	*ret = codes_find(&s->codes, pc);
+	if (!codes_hold(&s->codes, *ret, when))
+		return false;
+	codes_run(*ret, when);
+	return true;
+}
+
 static int runtimes_slot_code_at(struct runtimes *r, struct runtime_slot *s, uint64_t pc, struct code_entry **ret)
 {
-	*ret = codes_find(&s->codes, pc);
-	if (codes_hold(&s->codes, *ret, runtimes_when(r, s)))
+	if (runtimes_code_holds(r, s, pc, ret))
 		return 0;
 	/* In a replay the answer arrives during the call. */
 	runtimes_ask_code(r, s, pc);
-	*ret = codes_find(&s->codes, pc);
-	if (codes_hold(&s->codes, *ret, runtimes_when(r, s)))
+	if (runtimes_code_holds(r, s, pc, ret))
 		return 0;
 	if (*ret ? (*ret)->pending : s->decoder && !decoder_is_attached(s->decoder))
 		return -EAGAIN;

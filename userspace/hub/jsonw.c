@@ -74,18 +74,23 @@ void jsonw_real(struct jsonw *w, const char *name, double n)
 	buf_printf(w->to, "%.4f", n);
 }
 
-/* Control characters do not occur in clean text, so two characters are left that JSON escapes. */
+/* Control characters do not occur in clean text, but what a client sent may be answered to it. */
+#define ESCAPED "\"\\\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f" \
+		"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"
+
 static void jsonw_escaped(struct buf *to, const char *s)
 {
 	size_t n;
 
 	for (;; s += n + 1) {
-		n = strcspn(s, "\"\\");
+		n = strcspn(s, ESCAPED);
 		buf_add(to, s, n);
 		if (!s[n])
 			return;
-		buf_add(to, "\\", 1);
-		buf_add(to, s + n, 1);
+		if (s[n] == '"' || s[n] == '\\')
+			buf_printf(to, "\\%c", s[n]);
+		else
+			buf_printf(to, "\\u%04x", (unsigned int)s[n]);
 	}
 }
 

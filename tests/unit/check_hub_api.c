@@ -394,7 +394,7 @@ static const char *const bad_selections[] = {
 	"{\"targets\":[\"exe:a\"],\"seconds\":0}", "{\"targets\":[\"exe:a\"],\"seconds\":86401}",
 	"{\"frequency_hz\":1001}", "{\"frequency_hz\":-1}", "{\"frequency_hz\":1.5}", "{\"stack_bytes\":1}",
 	"{\"targets\":[\"bad:a\"]}", "{\"targets\":[\"exe:a\"],\"other\":1}",
-	"{\"stack\\bytes\":1}", "{\"\\u001f\\n\":1}", /* the answer has the field's name */
+	"{\"targets\":[\"stack_bytes=j:a\"],\"frequency_hz\":599}", "{\"stack\\bytes\":1}", "{\"\\u001f\\n\":1}", /* the answer has the field's name */
 };
 
 START_TEST(selection_that_is_malformed_is_not_asked_for)

@@ -62,6 +62,7 @@ START_TEST(targets_are_bounded_in_number_and_length)
 		ck_assert_int_eq(selection_add(&s, "exe:a", 5, why), 0);
 	ck_assert_int_eq(selection_add(&s, "exe:a", 5, why), -ENOSPC);
 	s = (struct selection){0};
+	ck_assert_int_eq(selection_add(&s, "hz=1:a", 6, why), -EINVAL);
 	memset(longest, 'a', sizeof(longest));
 	memcpy(longest, "exe:", 4);
 	ck_assert_int_eq(selection_add(&s, longest, sizeof(longest), why), -ENOSPC);

@@ -51,11 +51,19 @@ static bool selection_is_word(const char *word, size_t len)
 	return len;
 }
 
+/* KIND:NAME, and no number of the line. */
+static bool selection_is_target(const char *word, size_t len)
+{
+	const char *colon = memchr(word, ':', len);
+
+	return selection_is_word(word, len) && colon && !memchr(word, '=', (size_t)(colon - word));
+}
+
 int selection_add(struct selection *s, const char *target, size_t len, char why[SELECTION_WHY])
 {
 	size_t used = strlen(s->targets);
 
-	if (!selection_is_word(target, len) || !memchr(target, ':', len))
+	if (!selection_is_target(target, len))
 		return selection_fail(why, -EINVAL, "a target is KIND:NAME without blanks, such as unit:nginx.service");
 	if (s->nr_targets == SELECTION_TARGETS_MAX || used + len + 2 > sizeof(s->targets))
 		return selection_fail(why, -ENOSPC, "there are more targets than a selection holds");

@@ -10,26 +10,37 @@
 
 _Static_assert(KIND_NR <= 32, "a bit for each kind");
 
-/* The larger count of an interval "{2,5}" at s; 1 if s is not an interval. */
+/* How often glibc's regcomp copies what is repeated by an interval at s: "{2,5}" 5 times, "{2,}" 3 times; else 1. */
 static uint64_t expression_interval(const char *s)
 {
 	char *end;
 	uint64_t low = strtoull(s + 1, &end, 10), high = low;
 
+	if (*end == ',' && end[1] == '}')
+		return low < UINT64_MAX ? low + 1 : low;
 	if (*end == ',')
 		high = strtoull(end + 1, &end, 10);
 	return *end == '}' && (low || high) ? (low > high ? low : high) : 1;
+}
+
+/* Likewise by any repetition at s, before which before stands: "a+" is "aa*", which grows only where it is repeated again. */
+static uint64_t expression_copies(char before, const char *s)
+{
+	if (*s == '+')
+		return before && strchr("+*?})", before) ? 2 : 1;
+	return *s == '{' ? expression_interval(s) : 1;
 }
 
 /* How often the innermost of nested repetitions may be repeated: an upper bound, their product. */
 static bool expression_repeats_too_often(const char *s)
 {
 	uint64_t product = 1;
+	char before = '\0';
 
-	for (; *s; s++) {
+	for (; *s; before = *s++) {
 		if (*s == '\\' && s[1])
 			s++;
-		else if (*s == '{' && __builtin_mul_overflow(product, expression_interval(s), &product))
+		else if (__builtin_mul_overflow(product, expression_copies(before, s), &product))
 			return true;
 		if (product > FILTER_REPEATS)
 			return true;

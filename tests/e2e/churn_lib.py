@@ -79,9 +79,11 @@ class Churn:
                         judged.add(s, SAMPLES and s.profile.time_unix_nano < began + START * 10**9)
 
     def stop(self):
-        """Stops the daemon, and says what is true of each program's samples. The daemon's last status."""
+        """Stops the daemon, and says what is true of each program's samples, and of the daemon itself."""
         last = self.daemon.stop()
         self.judge_new()
         for judged in self.all:
             judged.report()
-        return last
+        lib.check_ledger(last, "the ledger balances", stopped=True)
+        decoders = last["quality"]["interpreted"]["decoders"]
+        lib.ok(not decoders["died"], "decoders read what they are asked for: %s" % decoders)

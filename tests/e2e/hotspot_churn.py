@@ -95,10 +95,7 @@ def main():
         # Beside others a reading may come too late for the classes of a second; what it names must be right all the same.
         churn.run("%s %s" % (java.label, name), lambda a=argv: [lib.start(a, stdout=subprocess.DEVNULL)], SECONDS, judge,
                   highest if hotspot_lib.ALL else max(highest, 0.05))
-    last = churn.stop()
-    lib.check_ledger(last, "the ledger balances", stopped=True)
-    decoders = last["quality"]["interpreted"]["decoders"]
-    lib.ok(not decoders["died"], "decoders read what they are asked for: %s" % decoders)
+    churn.stop()
 
 
 main()

@@ -60,10 +60,7 @@ def main():
             if re.search(MODES, name):
                 churn.run("%s %s" % (os.path.join(*node.split(os.sep)[-2:]), name), lambda n=node, p=program, o=options, l=life: begin(n, p, o, l),
                           SECONDS, judge, min(0.95, highest + (0 if churn_lib.SAMPLES else START / SECONDS)))
-    last = churn.stop()
-    lib.check_ledger(last, "the ledger balances", stopped=True)
-    decoders = last["quality"]["interpreted"]["decoders"]
-    lib.ok(not decoders["died"], "decoders read what they are asked for: %s" % decoders)
+    churn.stop()
 
 
 main()

@@ -61,10 +61,7 @@ def main():
             churn.run(label, lambda c=command, l=life: begin(c, l), SECONDS, judge, highest + (0 if churn_lib.SAMPLES else START / SECONDS))
         else:
             lib.skip(label, "there is no %s" % command[0])
-    last = churn.stop()
-    lib.check_ledger(last, "the ledger balances", stopped=True)
-    decoders = last["quality"]["interpreted"]["decoders"]
-    lib.ok(not decoders["died"], "decoders read what they are asked for: %s" % decoders)
+    churn.stop()
 
 
 main()

@@ -206,7 +206,8 @@ int decode_code_unpack(const struct ipc_message *m, uint32_t index, uint64_t pc,
 		return 0;
 	nodes = (const void *)(functions + c->code.nr_functions);
 	rows = (const void *)(nodes + c->code.nr_nodes);
-	if (!decode_functions_are_sound(functions, c->code.nr_functions) || !runtime_code_sound(&c->code, nodes, rows) || pc < c->code.start || pc >= c->code.end)
+	if (!decode_functions_are_sound(functions, c->code.nr_functions) ||
+	    !runtime_code_sound(&c->code, nodes, rows) || pc < c->code.start || pc >= c->code.end)
 		return -EBADMSG;
 	ret->code = c->code;
 	memcpy(ret->functions, functions, c->code.nr_functions * sizeof(*functions));

@@ -110,6 +110,8 @@ bool opener_is_inode(const struct stat *st, const struct statfs *fs, uint64_t in
 bool opener_may_run(const struct proc_status *user, const struct stat *st);
 /* Whether this user's process may read it, by its mode. */
 bool opener_may_read(const struct proc_status *user, const struct stat *st);
+/* Whether nobody may write it but root, and who may write a file of this owner, group and mode. */
+bool opener_is_as_safe(const struct stat *st, uint32_t uid, uint32_t gid, uint32_t mode);
 /* 0: a program, a library or an object file, or a jitdump where its user is given; else -ENOEXEC. */
 int opener_check_content(int fd, const struct stat *st, const struct proc_status *jitdump_of);
 

@@ -77,10 +77,8 @@ static int beside_open_directory(struct opener *o, const struct opener_process *
 /* of: the mapped file. */
 static bool beside_is_as_safe(const struct stat *st, const struct stat *of, const struct proc_status *user)
 {
-	if ((st->st_mode & S_IWGRP) && (st->st_gid != of->st_gid || !(of->st_mode & S_IWGRP)))
-		return false;
-	return (!st->st_uid || st->st_uid == of->st_uid || st->st_uid == user->uid) &&
-	       !(st->st_mode & ~of->st_mode & S_IWOTH);
+	return opener_is_as_safe(st, of->st_uid, of->st_gid, of->st_mode) ||
+	       opener_is_as_safe(st, user->uid, of->st_gid, of->st_mode);
 }
 
 static int beside_check(const struct opener_process *p, int path_fd, const struct stat *of, struct statfs *ret_fs)

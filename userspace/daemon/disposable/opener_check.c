@@ -84,6 +84,13 @@ bool opener_may_read(const struct proc_status *user, const struct stat *st)
 	return st->st_mode & (proc_status_has_group(user, st->st_gid) ? S_IRGRP : S_IROTH);
 }
 
+bool opener_is_as_safe(const struct stat *st, uint32_t uid, uint32_t gid, uint32_t mode)
+{
+	if ((st->st_mode & S_IWGRP) && (st->st_gid != gid || !(mode & S_IWGRP)))
+		return false;
+	return (!st->st_uid || st->st_uid == uid) && !(st->st_mode & ~mode & S_IWOTH);
+}
+
 /* The type lies at the same place in both classes; the engine reads little-endian files only. */
 static bool opener_is_program(const uint8_t head[EI_NIDENT + 2])
 {

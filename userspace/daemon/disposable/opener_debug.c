@@ -58,9 +58,7 @@ static bool debug_is_as_safe(int path_fd, const struct ipc_program *p)
 	/* The owners of a file on a server are what the server reports. */
 	if (fstat(path_fd, &st) < 0 || fstatfs(path_fd, &fs) < 0 || opener_may_hang(&fs))
 		return false;
-	if ((st.st_mode & S_IWGRP) && (st.st_gid != p->gid || !(p->mode & S_IWGRP)))
-		return false;
-	return (!st.st_uid || st.st_uid == p->uid) && !(st.st_mode & ~p->mode & S_IWOTH);
+	return opener_is_as_safe(&st, p->uid, p->gid, p->mode);
 }
 
 static int debug_open(struct opener *o, const struct opener_process *p, const struct ipc_ask *ask, const char *path,

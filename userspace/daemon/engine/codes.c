@@ -254,27 +254,29 @@ static struct codes_when codes_since(struct codes *t, const struct runtime_code 
 static void codes_settle_known(struct codes *t, uint64_t pc, const struct runtime_code_made *c, uint64_t now)
 {
 	const struct code_entry *old = codes_find(t, pc), *same = codes_find_same(t, &c->code);
-	struct code_entry known = {0}, *e;
+	struct code_entry known, *e;
 	struct codes_when since;
 
 	if (!old)
 		return; /* the table was emptied meanwhile */
 	since = same ? (struct codes_when){.time_ns = same->since_ns, .epoch = same->since_epoch} :
 		       codes_since(t, &c->code, now);
-	known.asked = old->asked;
-	known.asked_ns = old->asked_ns;
-	known.since_ns = since.time_ns;
-	known.since_epoch = since.epoch;
-	known.ran_epoch = same ? same->ran_epoch : 0;
-	known.seen_ns = known.asked_ns;
-	known.found_ns = same ? same->found_ns : known.seen_ns;
-	known.seen_epoch = c->code.epoch;
+	known = (struct code_entry){
+		.start = c->code.start,
+		.end = c->code.end,
+		.since_ns = since.time_ns,
+		.since_epoch = since.epoch,
+		.seen_epoch = c->code.epoch,
+		.ran_epoch = same ? same->ran_epoch : 0,
+		.found_ns = same ? same->found_ns : old->asked_ns,
+		.seen_ns = old->asked_ns,
+		.asked_ns = old->asked_ns,
+		.asked = old->asked,
+	};
 	codes_clear(t, c->code.start, c->code.end);
 	e = codes_insert(t, c->code.start, c->code.end);
 	if (!e)
 		return;
-	known.start = e->start;
-	known.end = e->end;
 	*e = known;
 	code_entry_take_code(t, e, c);
 }

@@ -133,13 +133,14 @@ static uint32_t runtimes_ask_ahead(struct runtimes *r, struct runtime_slot *s, u
 	const struct mapping *m = space_find(r->stack_process->space, pc);
 	bool brought = a && pc >= a->code_start && pc < a->code_end;
 	uint64_t word, start = brought ? a->code_start : (m ? m->start : 0), end = brought ? a->code_end : (m ? m->end : 0);
+	const struct codes_when when = runtimes_when(r, s);
 	const struct sample *sample = r->stack_sample;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i + 8 <= sample->stack_len && n < AHEAD_MAX; i += 8) {
 		memcpy(&word, sample->stack + i, sizeof(word));
 		if (word > start && word <= end && !runtimes_is_in_vain(r, s, word - 1) &&
-		    codes_want(&s->codes, word - 1, runtimes_when(r, s), r->now_ns, &to[n]))
+		    codes_want(&s->codes, word - 1, when, r->now_ns, &to[n]))
 			n++;
 	}
 	return n;

@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "daemon/engine/runtimes_state.h"
 
-
 /*
  * Whose frames a sample holds: the process' own, or, as long as a fork has no entry, by generation its parent's. An older
  * engine may have given a process walks of this number: what is inherited is compared when a decoder attaches.
@@ -46,20 +45,25 @@ static struct functions_when runtimes_functions_when(const struct runtimes *r, c
 static const struct function *runtimes_function(const struct runtimes *r, const struct runtime_slot *s,
 						const struct function_entry *e, const struct runtime_frame *f)
 {
-	const struct functions_when when = runtimes_functions_when(r, s);
+	struct functions_when when;
 
-	return f->flags & RUNTIME_HINTED ? function_hinted(e, f, &when) : function_after(e, when.after_ns);
+	if (!(f->flags & RUNTIME_HINTED))
+		return function_after(e, s->functions_after_ns);
+	when = runtimes_functions_when(r, s);
+	return function_hinted(e, f, &when);
 }
 
 static bool runtimes_wants(struct runtimes *r, struct runtime_slot *s, const struct runtime_frame *f,
 			   struct runtime_frame *question)
 {
-	const struct functions_when when = runtimes_functions_when(r, s);
+	struct functions_when when;
 
-	if (f->flags & RUNTIME_HINTED)
-		return functions_want_hinted(&s->functions, f, &when, r->now_ns, question);
-	*question = *f;
-	return functions_want(&s->functions, f, when.after_ns, r->now_ns);
+	if (!(f->flags & RUNTIME_HINTED)) {
+		*question = *f;
+		return functions_want(&s->functions, f, s->functions_after_ns, r->now_ns);
+	}
+	when = runtimes_functions_when(r, s);
+	return functions_want_hinted(&s->functions, f, &when, r->now_ns, question);
 }
 
 void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct function_entry *e,
@@ -149,9 +153,12 @@ static uint32_t runtimes_read(const struct runtime_slot *s, const struct otp_wal
 static bool runtimes_function_is_pending(const struct runtimes *r, const struct runtime_slot *s, const struct function_entry *e,
 					 const struct runtime_frame *f)
 {
-	const struct functions_when when = runtimes_functions_when(r, s);
+	struct functions_when when;
 
-	return f->flags & RUNTIME_HINTED ? function_hinted_is_pending(e, f, &when) : function_is_pending(e, when.after_ns);
+	if (!(f->flags & RUNTIME_HINTED))
+		return function_is_pending(e, s->functions_after_ns);
+	when = runtimes_functions_when(r, s);
+	return function_hinted_is_pending(e, f, &when);
 }
 
 bool runtimes_is_pending(const struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr)

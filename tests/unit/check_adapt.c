@@ -90,6 +90,21 @@ START_TEST(a_frame_near_the_known_end_asks_for_the_end)
 }
 END_TEST
 
+START_TEST(bytes_of_a_stack_that_was_left_ask_for_none_of_the_threads_own)
+{
+	struct sample s = {.head = {.time_ns = 1, .stack_bytes = 4096, .stack_end = 0x10800}, .stack_addr = 0x10000};
+	struct process p = {0};
+
+	stack = (struct unwind_stack){.end = UNWIND_SHORT, .stack_read = 176, .stack_used = 176, .fail_addr = 0x12000,
+				      .fail_in_other = true};
+	ck_assert(!adapt_observe(&p, &limits, &s, &stack));
+	stack = (struct unwind_stack){0};
+	ck_assert_uint_eq(p.stack_bytes, 4096);
+	ck_assert_uint_eq(p.base_bytes, 0);
+	ck_assert_uint_eq(p.stack_needed, 176);
+}
+END_TEST
+
 START_TEST(samples_from_before_the_base_change_nothing)
 {
 	struct process p = {0};
@@ -335,6 +350,7 @@ Suite *adapt_suite(void)
 	tcase_add_test(t, a_bound_that_came_down_holds_from_the_next_sample);
 	tcase_add_test(t, a_frame_near_the_known_end_asks_for_the_end);
 	tcase_add_test(t, a_frame_near_the_copy_makes_the_copy_grow);
+	tcase_add_test(t, bytes_of_a_stack_that_was_left_ask_for_none_of_the_threads_own);
 	tcase_add_test(t, samples_from_before_the_base_change_nothing);
 	tcase_add_test(t, a_frame_of_more_bytes_than_follow_it_asks_for_the_end);
 	tcase_add_test(t, a_small_frame_is_copied_though_little_follows_it);

@@ -1100,6 +1100,7 @@ START_TEST(the_stack_that_was_left_may_be_deeper_than_its_copy)
 	other.cut = true;
 	EXPECT(UNWIND_SHORT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110);
 	ck_assert_uint_eq(out.fail_addr, OTHER + 64 + 8 * 4);
+	ck_assert(out.fail_in_other);
 	/* A stack pointer that is not in the copy. */
 	other.sp = OTHER - 64;
 	EXPECT(UNWIND_SWITCHED, BASE + 0x2010, BASE + 0x2150);

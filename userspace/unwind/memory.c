@@ -128,5 +128,6 @@ int cursor_cut(struct cursor *c, enum unwind_end end)
 	c->out->end = end;
 	c->out->fail_pc = c->reg[c->arch->pc];
 	c->out->fail_addr = bytes ? c->fault_addr : 0;
+	c->out->fail_in_other = bytes && memory_beyond_other(c, c->fault_addr);
 	return 0;
 }

@@ -376,6 +376,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	out->count = 0;
 	out->stack_used = out->stack_read = out->base_used = 0;
 	out->fail_pc = out->fail_addr = 0;
+	out->fail_in_other = false;
 	out->code_pending = false;
 	memset(out->guessed, 0, sizeof(out->guessed));
 	out->end = UNWIND_NO_RULE;

@@ -153,6 +153,7 @@ struct unwind_stack {
 	uint64_t fail_pc;      /* where it was cut */
 	bool code_pending;     /* -EAGAIN: code that a runtime describes is not known yet */
 	uint64_t fail_addr;    /* cut because the stack bytes at this address are missing; else 0 */
+	bool fail_in_other;    /* these would be of the stack that was left: no copy of the thread's own has them */
 	uint32_t guessed[FRAME_GUESS_NR]; /* frames by how they were guessed */
 	struct frame frames[UNWIND_FRAMES_MAX]; /* innermost first, KIND_NATIVE */
 };

@@ -110,6 +110,8 @@ bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *l, const stru
 {
 	uint64_t need = below_end(s, out);
 
+	if (out->fail_in_other)
+		return false;
 	/* The present base covers this: the sample is older than it. */
 	if (need && need <= now->base_bytes)
 		return false;
@@ -192,7 +194,7 @@ bool adapt_observe(struct process *p, const struct adapt_limits *l, const struct
 	}
 	if (adapt_deepen_process(p, l, s, out))
 		return true;
-	if (is_short(s, out))
+	if (is_short(s, out) && !out->fail_in_other)
 		return false;
 	p->stack_needed = MAX(p->stack_needed, out->stack_used);
 	p->base_needed = MAX(p->base_needed, out->base_used);

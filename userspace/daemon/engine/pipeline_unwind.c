@@ -21,6 +21,7 @@ static void pipeline_empty_stack(struct unwind_stack *out, enum unwind_end end)
 	memset(out->guessed, 0, sizeof(out->guessed));
 	out->stack_used = out->stack_read = out->base_used = 0;
 	out->fail_pc = out->fail_addr = 0;
+	out->fail_in_other = false;
 	out->code_pending = false;
 }
 

@@ -52,6 +52,7 @@ enum otp_walk_step {
 };
 
 #define OTP_WALK_BLOCK (8 * OTP_WALK_WORDS)
+#define OTP_WALK_BLOCKS 116 /* of a sample's bytes, with their addresses, behind a root with all its words */
 
 /*
  * More words, behind a pointer: of the frame (from 0), or of an earlier sub
@@ -119,7 +120,9 @@ struct otp_walk_slots {
  * is not within the stack does not count; a stack that has none, or that the
  * thread's own stack pointer is in, is not copied. The last block ends where the
  * stack ends, the first one holds the 8 bytes below the saved stack pointer,
- * which follows the root's words, with OTP_WALK_VIA set if it is via's.
+ * which follows the root's words, with OTP_WALK_VIA set if it is via's. Where
+ * frames_max blocks do not reach the end, the last ones are those of the outermost
+ * bytes (far): most likely a frame in between is a large one.
  *
  * SLOTS: a frame ends where its address is; the word link leads to the next one,
  * which lies as many bytes lower as it says, without its lowest bits; or, if it is
@@ -147,7 +150,10 @@ struct otp_walk {
 	__s16 copy_off;	  /* bytes from the frame to the first of its words */
 	__u16 keep;	  /* words of each frame to keep */
 	__s32 stride;	  /* ARRAY: bytes from one frame to the next */
-	__s32 outer;
+	union {
+		__s32 outer; /* ARRAY */
+		__s32 far;   /* STACK: the outermost bytes that are copied where not all are, whole blocks; 0: none */
+	};
 	struct otp_walk_edge first, last; /* ARRAY: the first frame, and the last */
 	struct otp_walk_sub sub[OTP_WALK_SUBS];
 	/*
@@ -331,7 +337,8 @@ static __always_inline int otp_walk_union_sound(const struct otp_walk *p)
 	if (p->start == OTP_WALK_CALL)
 		return (p->step == OTP_WALK_LINK || p->step == OTP_WALK_ARRAY) && p->nr_chain <= 1 && !p->root_at && !p->outer;
 	if (p->step == OTP_WALK_STACK)
-		return p->stride == OTP_WALK_BLOCK && !p->tag;
+		return p->stride == OTP_WALK_BLOCK && !p->tag && p->far >= 0 && p->far < p->frames_max * OTP_WALK_BLOCK &&
+		       !(p->far % OTP_WALK_BLOCK);
 	return !p->low && (p->step == OTP_WALK_LINK ? p->via || !p->via_at : !(p->via | p->via_at));
 }
 
@@ -649,6 +656,16 @@ static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low)
 	return at & ~(__u64)OTP_WALK_VIA;
 }
 
+/* To the next block of a stack: where those that are left do not reach its end, the first of its far bytes. */
+static __always_inline void otp_walk_next_block(struct otp_walker *w)
+{
+	const __u64 far = (__u32)w->ready.plan.far, left = w->ready.plan.frames_max - w->frames;
+
+	w->at += OTP_WALK_BLOCK;
+	if (far && left * OTP_WALK_BLOCK == far && w->at < w->last && w->last + 1 - w->at > far)
+		w->at = w->last + 1 - far;
+}
+
 /* To the first block of a stack; 0, or 1: the walk is over. */
 static __always_inline int otp_walk_enter_stack(struct otp_walker *w)
 {
@@ -955,7 +972,9 @@ static __always_inline int otp_walk_next(struct otp_walker *w)
 {
 	if (w->ready.plan.step == OTP_WALK_SLOTS)
 		return otp_walk_next_slots(w, otp_walk_word(w, w->ready.plan.link));
-	if (w->ready.plan.step != OTP_WALK_LINK)
+	if (w->ready.plan.step == OTP_WALK_STACK)
+		otp_walk_next_block(w);
+	else if (w->ready.plan.step != OTP_WALK_LINK)
 		w->at += w->ready.plan.stride;
 	else
 		w->at = otp_walk_word(w, w->ready.plan.link) & ~(__u64)w->ready.plan.tag;

@@ -1101,6 +1101,13 @@ START_TEST(the_stack_that_was_left_may_be_deeper_than_its_copy)
 	EXPECT(UNWIND_SHORT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110);
 	ck_assert_uint_eq(out.fail_addr, OTHER + 64 + 8 * 4);
 	ck_assert(out.fail_in_other);
+	/* The far part has what is missing. */
+	other.far_addr = OTHER + 64 + 8 * 4;
+	other.far_len = 8;
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110, BASE + 0x2310);
+	other.far_addr += 8;
+	EXPECT(UNWIND_SHORT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110);
+	other.far_len = 0;
 	/* A stack pointer that is not in the copy. */
 	other.sp = OTHER - 64;
 	EXPECT(UNWIND_SWITCHED, BASE + 0x2010, BASE + 0x2150);

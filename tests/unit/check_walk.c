@@ -459,6 +459,49 @@ START_TEST(a_stack_that_was_left_is_copied_up_to_its_end)
 }
 END_TEST
 
+START_TEST(of_a_stack_too_deep_to_copy_the_outermost_bytes_are)
+{
+	struct otp_walk p = left_stack(LOW + 8, 0);
+	uint64_t at;
+
+	p.frames_max = 6;
+	p.far = 2 * OTP_WALK_BLOCK;
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, 6);
+	for (uint32_t i = 0; i < 6; i++) {
+		at = word(head.root_words + i * (OTP_WALK_WORDS + 1));
+		ck_assert_uint_eq(at, HIGH - (i < 4 ? 8 - i : 6 - i) * OTP_WALK_BLOCK);
+		ck_assert_uint_eq(word(head.root_words + i * (OTP_WALK_WORDS + 1) + 1), at);
+	}
+	/* One that just fits has no gap. */
+	p.frames_max = 8;
+	run(&p, 0);
+	expect_copied(LOW + 8);
+}
+END_TEST
+
+START_TEST(the_blocks_of_a_stack_fit_a_sample)
+{
+	struct otp_walk p = left_stack(LOW + 8, 0);
+
+	poke(NODE(0), LOW - 0x2000);
+	poke(NODE(0) + 8, LOW + 0x4000);
+	poke(NODE(0) + 16, LOW - 0x1ff8);
+	p.root_keep = 0xffff;
+	p.frames_max = OTP_WALK_BLOCKS;
+	p.far = 32 * OTP_WALK_BLOCK;
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, OTP_WALK_BLOCKS);
+	p.far = 0;
+	w.taken = 0;
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_FRAMES);
+	ck_assert_uint_eq(head.frames, OTP_WALK_BLOCKS);
+}
+END_TEST
+
 START_TEST(a_stack_that_the_thread_is_on_is_not_copied)
 {
 	struct otp_walk p = left_stack(LOW + 500, 0);
@@ -807,6 +850,9 @@ static void break_plan(struct otp_walks *s, int how)
 	case 28: p->start = OTP_WALK_CALL; break; /* of a longer chain */
 	case 29: *p = calls(); p->step = OTP_WALK_SLOTS; break;
 	case 30: *p = calls(); p->outer = 8; break;
+	case 31: *p = left_stack(LOW + 8, 0); p->far = 8; break; /* not in blocks */
+	case 32: *p = left_stack(LOW + 8, 0); p->far = p->frames_max * OTP_WALK_BLOCK; break;
+	case 33: *p = left_stack(LOW + 8, 0); p->far = -OTP_WALK_BLOCK; break;
 	}
 }
 
@@ -842,6 +888,8 @@ Suite *walk_suite(void)
 	tcase_add_test(t, an_array_may_go_upward_to_a_limit_of_its_own);
 	tcase_add_test(t, empty_arrays_that_loop_end);
 	tcase_add_loop_test(t, a_stack_that_was_left_is_copied_up_to_its_end, 0, 5);
+	tcase_add_test(t, of_a_stack_too_deep_to_copy_the_outermost_bytes_are);
+	tcase_add_test(t, the_blocks_of_a_stack_fit_a_sample);
 	tcase_add_test(t, a_stack_that_the_thread_is_on_is_not_copied);
 	tcase_add_loop_test(t, a_stack_pointer_out_of_its_stack_is_not_followed, 0, 4);
 	tcase_add_test(t, another_saved_stack_pointer_goes_before);
@@ -853,7 +901,7 @@ Suite *walk_suite(void)
 	tcase_add_test(t, an_array_of_each_state_is_copied);
 	tcase_add_test(t, frames_have_subs_by_any_of_their_words);
 	tcase_add_test(t, hostile_plans_and_memory_stay_within_bounds);
-	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 31);
+	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 34);
 	suite_add_tcase(s, t);
 	return s;
 }

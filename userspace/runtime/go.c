@@ -22,6 +22,8 @@
 enum { GO_STACK_LO = 0, GO_STACK_HI = 8, GO_M = 48, GO_SCHED_SP = 56, GO_SCHED_PC = 64, GO_SCHED_G = 72 };
 /* As the root keeps them. */
 enum { GO_ROOT_SP, GO_ROOT_PC, GO_ROOT_G, GO_ROOT_WORDS, GO_ROOT_SAVED = GO_ROOT_WORDS };
+/* Of a goroutine's stack, where its copy does not reach the end: from its entry up to a frame too large to copy. */
+#define GO_FAR (4096 / OTP_WALK_BLOCK * OTP_WALK_BLOCK)
 #define GO_BIT(offset) (1u << (offset) / 8)
 
 /* --- functions --- */
@@ -164,7 +166,8 @@ static void go_plan(struct otp_walk *w)
 	w->last.at = GO_STACK_HI;
 	w->stride = OTP_WALK_BLOCK;
 	w->keep = (1u << OTP_WALK_WORDS) - 1;
-	w->frames_max = OTP_WALK_BYTES / OTP_WALK_BLOCK;
+	w->frames_max = OTP_WALK_BLOCKS;
+	w->far = GO_FAR;
 }
 
 /* "go1.21.13" at the build information's 33rd byte since Go 1.18; only shown. */

@@ -46,11 +46,21 @@ static bool memory_in_base(const struct unwind_input *in, uint64_t addr)
 	return in->base_len >= 8 && addr >= in->base_addr && addr - in->base_addr <= in->base_len - 8;
 }
 
-bool cursor_in_other(const struct cursor *c, uint64_t addr)
+/* A word of the stack that was left; NULL: it was not copied. */
+static const uint8_t *memory_of_other(const struct cursor *c, uint64_t addr)
 {
 	const struct unwind_other *o = c->in->other;
 
-	return o && o->len >= 8 && addr >= o->addr && addr - o->addr <= o->len - 8;
+	if (o && o->len >= 8 && addr >= o->addr && addr - o->addr <= o->len - 8)
+		return o->bytes + (addr - o->addr);
+	if (o && o->far_len >= 8 && addr >= o->far_addr && addr - o->far_addr <= o->far_len - 8)
+		return o->bytes + o->len + (addr - o->far_addr);
+	return NULL;
+}
+
+bool cursor_in_other(const struct cursor *c, uint64_t addr)
+{
+	return memory_of_other(c, addr);
 }
 
 /* Beyond the copy of the other stack, but not so far that it is none of its own. */
@@ -79,14 +89,16 @@ int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret)
 {
 	const struct unwind_input *in = c->in;
 	uint64_t at = addr - in->stack_addr, end;
+	const uint8_t *other;
 
 	if (unlikely(addr < in->stack_addr || __builtin_add_overflow(at, 8, &end) || end > in->stack_len)) {
 		if (memory_in_base(in, addr)) {
 			c->reach.base_low = MIN(c->reach.base_low, addr);
 			return memory_load_from(c, in->base, in->base_addr, in->base_len, addr, ret);
 		}
-		if (cursor_in_other(c, addr)) {
-			memcpy(ret, in->other->bytes + (addr - in->other->addr), 8);
+		other = memory_of_other(c, addr);
+		if (other) {
+			memcpy(ret, other, 8);
 			return 0;
 		}
 		return memory_not_copied(c, addr, addr < in->stack_addr ? 0 : at + 8);

@@ -82,10 +82,12 @@ struct unwind_other {
 	uint64_t addr;
 	const uint8_t *bytes; /* borrowed for the call */
 	uint32_t len;
+	uint64_t far_addr; /* its outermost bytes, which follow the others; behind these in memory */
+	uint32_t far_len;  /* 0: there are none apart */
 	uint64_t pc, sp; /* pc 0: only by the thread's registers */
 	uint64_t id;	 /* kept in frames of functions that prove which stack they left */
 	bool stand_in;	 /* pc is in a function that stands for the one that left: not a frame */
-	bool cut;	 /* it goes on beyond the copy */
+	bool cut;	 /* it goes on beyond the copy, or between its two parts */
 };
 
 /*

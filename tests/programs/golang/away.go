@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A Go program whose thread is often on another stack than its goroutine's: in C
-// code, in the vDSO, and in the runtime's systemstack, below 10 frames of recursion.
+// code, in the vDSO, and in the runtime's systemstack, below 10 frames of recursion and a large one.
 // The thread's CPU clock is the truth. It turns without that until a line of its
 // standard input; Usage: away SECONDS.
 package main
@@ -92,11 +92,17 @@ func wait() {
 	}
 }
 
+// A frame larger than what is copied of a goroutine's stack.
+//
 //go:noinline
 func worker() {
+	var room [20000]byte
+
 	runtime.LockOSThread()
 	wait()
+	room[seconds]++
 	descend(10)
+	sink += uint64(room[seconds])
 	done <- true
 }
 

@@ -251,14 +251,28 @@ int runtimes_frames(struct runtimes *r, const struct process *p, const struct sa
 	return err;
 }
 
-/* Blocks lie behind each other in memory, and each has its address before it in the section. */
-static uint32_t runtimes_join_blocks(const struct otp_walked *w, uint64_t *to)
+/*
+ * Blocks lie behind each other in memory, but for those of the far part, and each has its address before it in the section.
+ * ret has the end of the copy (cut).
+ */
+static void runtimes_join_blocks(const struct otp_walked *w, uint64_t *to, struct unwind_other *ret)
 {
 	const uint64_t *block = sample_walk_words(w) + w->root_words;
+	uint64_t at;
 
-	for (uint32_t i = 0; i < w->frames; i++, block += w->frame_words)
+	ret->addr = *block & OTP_WALK_ADDRESS;
+	for (uint32_t i = 0; i < w->frames; i++, block += w->frame_words) {
 		memcpy(to + i * OTP_WALK_WORDS, block + 1, OTP_WALK_BLOCK);
-	return w->frames * OTP_WALK_BLOCK;
+		at = *block & OTP_WALK_ADDRESS;
+		if (!ret->far_len && at == ret->addr + ret->len) {
+			ret->len += OTP_WALK_BLOCK;
+			continue;
+		}
+		if (!ret->far_len)
+			ret->far_addr = at;
+		ret->far_len += OTP_WALK_BLOCK;
+	}
+	ret->cut |= ret->far_len;
 }
 
 static bool runtimes_is_stack(const struct runtime_slot *slot, const struct otp_walked *w)
@@ -282,10 +296,9 @@ bool runtimes_other_stack(struct runtimes *r, const struct process *p, const str
 		if (!w || !runtimes_is_stack(slot, w) ||
 		    slot->ops->stack(&slot->found->found, sample_walk_words(w), w->root_words, &to) < 0)
 			continue;
-		*ret = (struct unwind_other){.addr = sample_walk_words(w)[w->root_words] & OTP_WALK_ADDRESS,
-					     .bytes = (const uint8_t *)r->blocks, .len = runtimes_join_blocks(w, r->blocks),
-					     .pc = to.pc, .sp = to.sp, .id = to.id, .stand_in = to.stand_in,
-					     .cut = w->end != OTP_WALK_END_DONE};
+		*ret = (struct unwind_other){.bytes = (const uint8_t *)r->blocks, .pc = to.pc, .sp = to.sp, .id = to.id,
+					     .stand_in = to.stand_in, .cut = w->end != OTP_WALK_END_DONE};
+		runtimes_join_blocks(w, r->blocks, ret);
 		r->left_sp = to.sp;
 		return true;
 	}

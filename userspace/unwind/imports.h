@@ -9,7 +9,8 @@
  * is not found. Cost: a cached answer is a load; else the two tables are read, and
  * *left is lowered by 1 for a name and for 16 symbols whose names do not matter:
  * where nothing is left, the answer is no, and not cached. A table of
- * IMPORTS_SYMBOLS takes half of a stack's work (cursor.h).
+ * IMPORTS_SYMBOLS takes half of a stack's work (cursor.h), of which all stacks
+ * together have a share (search_budget.h).
  */
 #ifndef OTP_UNWIND_IMPORTS_H
 #define OTP_UNWIND_IMPORTS_H

@@ -8,11 +8,13 @@
 #include "base/cleanup.h"
 #include "unwind/calls.h"
 #include "unwind/go.h"
+#include "unwind/search_budget.h"
 
 struct unwinder {
 	struct rules *rules; /* owned */
 	struct unwind_stats stats;
 	struct calls calls;
+	struct search_budget searches;
 };
 
 int unwinder_new(const struct unwind_limits *limits, struct unwinder **ret)
@@ -365,7 +367,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->guess = FRAME_SURE;
 	c->final = final;
 	c->signals = c->searches = 0;
-	c->search_left = SEARCH_WORK;
+	c->search_left = search_budget_take(&u->searches);
 	c->scan_left = SEARCH_SCAN;
 	c->fault = UNWIND_UNREADABLE;
 	c->fault_addr = 0;
@@ -401,11 +403,14 @@ int unwind_user(struct unwinder *u, const struct unwind_input *in, bool final, s
 		const struct mapping **ret_wait)
 {
 	struct cursor c;
+	uint32_t work;
 	int err;
 
 	*ret_wait = NULL;
 	cursor_init(&c, u, in, final, out);
+	work = c.search_left;
 	err = unwind_all(u, &c, ret_wait);
+	search_budget_settle(&u->searches, work, c.search_left);
 	cursor_report_used(&c);
 	if (c.wait)
 		*ret_wait = c.wait;

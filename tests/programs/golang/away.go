@@ -64,8 +64,11 @@ func timed(part int, ns uint64, work func()) {
 	spent[part] += last - first
 }
 
+// It waits where it works, so that by then it is known how deep that is.
+//
 //go:noinline
 func rounds() {
+	wait()
 	for first := now(); now()-first < uint64(seconds)*1000000000; {
 		timed(0, 15000000, workC)
 		timed(1, 10000000, workTime)
@@ -99,7 +102,6 @@ func worker() {
 	var room [20000]byte
 
 	runtime.LockOSThread()
-	wait()
 	room[seconds]++
 	descend(10)
 	sink += uint64(room[seconds])

@@ -241,6 +241,13 @@ static void set_flags(uint8_t id, uint8_t flags)
 	reopen();
 }
 
+/* The second one, over the names behind its own. */
+static void rename_function(const char *name)
+{
+	memcpy(file.tiny.image + TINY_EH + GO_FILE_NAMES + 10, name, strlen(name) + 1);
+	reopen();
+}
+
 START_TEST(top_frames_have_no_caller)
 {
 	open_as(GO_1_20);
@@ -260,8 +267,7 @@ START_TEST(what_leaves_its_stack_says_so_where_it_calls)
 	ck_assert_int_eq(row_at(TINY_CODE + 0x54).flags, ROW_SWITCHED);
 	ck_assert_int_eq(row_at(TINY_CODE + 0x48).flags, ROW_GUESS);
 	/* mcall never returns to it. */
-	memcpy(file.tiny.image + TINY_EH + GO_FILE_NAMES + 10, "runtime.mcall", 14);
-	reopen();
+	rename_function("runtime.mcall");
 	ck_assert_int_eq(row_at(TINY_CODE + 0x54).reg[RIP].kind, RULE_UNDEFINED);
 	ck_assert_int_eq(row_at(TINY_CODE + 0x54).flags, 0);
 }
@@ -270,21 +276,46 @@ END_TEST
 /* nanotime1: whichever stack it is on. */
 START_TEST(a_kept_stack_pointer_leads_back_from_another_stack)
 {
-	static const uint8_t keep[] = {0x49, 0x89, 0xe4};
+	static const uint8_t keep[][3] = {{0x49, 0x89, 0xe4}, {0x48, 0x89, 0xe5}}, reg[] = {12, 6};
 	struct row row;
 
-	open_as(GO_1_20);
-	memcpy(file.tiny.image + TINY_CODE + 0x49, keep, sizeof(keep));
+	open_as(_i ? GO_1_2 : GO_1_20);
+	memcpy(file.tiny.image + TINY_CODE + 0x49, keep[_i], 3);
 	memcpy(file.tiny.image + TINY_CODE + 0x50, (const uint8_t[]){0xe8, 1, 2, 3, 4}, 5);
-	set_flags(0, GO_WRITES_SP);
+	if (_i)
+		rename_function("runtime.nanotime1");
+	else
+		set_flags(0, GO_WRITES_SP);
 	ck_assert_int_eq(row_at(TINY_CODE + 0x48).flags, ROW_GUESS);
 	for (uint64_t at = TINY_CODE + 0x4c; at < TINY_CODE + 0x80; at += 8) {
 		ck_assert_int_eq(go_row(&arch_x86_64, binary, at, &row), 0);
-		ck_assert_int_eq(row.cfa_reg, 12);
+		ck_assert_int_eq(row.cfa_reg, reg[_i]);
 		ck_assert_int_eq(row.cfa_n, 32);
 		ck_assert_int_eq(row.flags, ROW_RETURNS);
 		ck_assert_int_eq(row.reg[RIP].n, -8);
 	}
+}
+END_TEST
+
+START_TEST(a_frame_pointer_is_no_kept_stack_pointer)
+{
+	open_as(GO_1_2);
+	memcpy(file.tiny.image + TINY_CODE + 0x48, (const uint8_t[]){0x55, 0x48, 0x89, 0xe5}, 4);
+	memcpy(file.tiny.image + TINY_CODE + 0x50, (const uint8_t[]){0xe8, 1, 2, 3, 4}, 5);
+	rename_function("runtime.nanotime1");
+	ck_assert_int_eq(row_at(TINY_CODE + 0x54).flags, ROW_SWITCHED);
+}
+END_TEST
+
+START_TEST(what_stands_for_a_function_that_left_is_another_or_itself)
+{
+	open_as(GO_1_2);
+	ck_assert(!go_stands_in(binary, TINY_CODE, TINY_CODE + 0x48));
+	rename_function("runtime.systemstack_switch");
+	ck_assert(go_stands_in(binary, TINY_CODE, TINY_CODE + 0x48));
+	rename_function("runtime.asmcgocall");
+	ck_assert(!go_stands_in(binary, TINY_CODE, TINY_CODE + 0x48));
+	ck_assert(go_stands_in(binary, TINY_CODE + 0x54, TINY_CODE + 0x48));
 }
 END_TEST
 
@@ -317,7 +348,9 @@ Suite *go_table_suite(void)
 	tcase_add_test(t, frame_pointer_counts_from_the_store_on);
 	tcase_add_test(t, top_frames_have_no_caller);
 	tcase_add_test(t, what_leaves_its_stack_says_so_where_it_calls);
-	tcase_add_test(t, a_kept_stack_pointer_leads_back_from_another_stack);
+	tcase_add_loop_test(t, a_kept_stack_pointer_leads_back_from_another_stack, 0, 2);
+	tcase_add_test(t, a_frame_pointer_is_no_kept_stack_pointer);
+	tcase_add_test(t, what_stands_for_a_function_that_left_is_another_or_itself);
 	tcase_add_test(t, code_without_depths_is_left_to_other_tables);
 	suite_add_tcase(s, t);
 	return s;

@@ -138,7 +138,7 @@ static int go_attach_curg(struct go_attaching *g, const struct go_code *c)
 	return 0;
 }
 
-/* mov -8(%rdx),%rcx; mov %rcx,m.vdsoPC(%rbx); mov %rdx,m.vdsoSP(%rbx): since Go 1.17; before, such a stack stays cut. */
+/* mov -8(%rdx),%rcx; mov %rcx,m.vdsoPC(%rbx); mov %rdx,m.vdsoSP(%rbx); without, such a stack stays cut. */
 static void go_attach_vdso(struct go_attaching *g, const struct go_code *c)
 {
 	int64_t at = GO_FIND(c, 0, 14, 0x48, 0x8b, 0x4a, 0xf8, 0x48, 0x89, 0x8b);

@@ -17,8 +17,8 @@ enum go_role {
 };
 
 /*
- * By name, for Go before 1.17, whose table has no flags, and where these say too much: cgocallback
- * leaves a copy of its frame on the stack that it goes to, mstart may have a C library's thread below it.
+ * By name, for Go before 1.17, whose table has no flags, and numbers for some of these only; and where they say too much:
+ * cgocallback leaves a copy of its frame on the stack that it goes to, mstart may have a C library's thread below it.
  */
 static const struct {
 	const char *name;
@@ -27,6 +27,7 @@ static const struct {
 	{"runtime.cgocallback", GO_PLAIN}, {"runtime.cgocallback_gofunc", GO_PLAIN}, {"runtime.mstart", GO_PLAIN},
 	{"runtime.goexit", GO_ROOT},	   {"runtime.rt0_go", GO_ROOT},		     {"runtime.systemstack", GO_LEAVES},
 	{"runtime.asmcgocall", GO_LEAVES}, {"runtime.mcall", GO_ABANDONS},	     {"runtime.morestack", GO_ABANDONS},
+	{"runtime.nanotime1", GO_LEAVES},  {"runtime.walltime1", GO_LEAVES},
 };
 
 /* A name of the table may have a suffix: .abi0 */
@@ -41,7 +42,7 @@ static enum go_role go_role(const struct go_table *t, const struct go_function *
 {
 	char name[GO_NAME_MAX];
 
-	if (!f->id && !f->flags)
+	if (!f->id && !f->flags && t->format > GO_1_16)
 		return GO_PLAIN;
 	if (go_name(t, f->name, name) == 0)
 		for (size_t i = 0; i < ARRAY_SIZE(go_roles); i++)
@@ -121,14 +122,16 @@ static int go_switching_row(const struct arch *arch, const struct go_table *t, c
 	return 0;
 }
 
-bool go_stands_in(struct binary *b, uint64_t vaddr)
+bool go_stands_in(struct binary *b, uint64_t vaddr, uint64_t saved)
 {
 	const struct go_table *t = go_table_get(b);
 	char name[GO_NAME_MAX];
 	struct go_function f;
 
-	return t && go_function_find(t, vaddr, &f) == 0 && go_name(t, f.name, name) == 0 &&
-	       go_is_named(name, "runtime.systemstack_switch");
+	if (!t || go_function_find(t, saved, &f) < 0 || go_name(t, f.name, name) < 0)
+		return false;
+	return go_is_named(name, "runtime.systemstack_switch") ||
+	       (go_is_named(name, "runtime.asmcgocall") && vaddr >= f.start && vaddr < f.end);
 }
 
 int go_row(const struct arch *arch, struct binary *b, uint64_t vaddr, struct row *ret)

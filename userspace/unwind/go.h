@@ -18,9 +18,10 @@
 
 int go_row(const struct arch *arch, struct binary *b, uint64_t vaddr, struct row *ret);
 /*
- * Whether a function stands for one that left its stack: what a goroutine's saved pc is in then. A plugin and its program
- * each have one of their own. Cost: a search of the file's table.
+ * Whether a goroutine's saved pc stands for the function at vaddr, which left its stack: it is in a function for that
+ * purpose, of which a plugin and its program each have one, or, of asmcgocall before Go 1.17, in the function itself. Cost:
+ * two searches of the file's table.
  */
-bool go_stands_in(struct binary *b, uint64_t vaddr);
+bool go_stands_in(struct binary *b, uint64_t vaddr, uint64_t saved);
 
 #endif

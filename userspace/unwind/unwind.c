@@ -195,7 +195,8 @@ static bool unwind_stands_in(const struct cursor *c, struct binary *b)
 {
 	const struct unwind_other *o = c->in->other;
 
-	return o->stand_in || (o->pc >= c->map->start && o->pc < c->map->end && go_stands_in(b, mapping_address(c->map, o->pc)));
+	return o->stand_in || (o->pc >= c->map->start && o->pc < c->map->end &&
+			       go_stands_in(b, mapping_address(c->map, c->reg[c->arch->pc] - 1), mapping_address(c->map, o->pc)));
 }
 
 /* Whether the function of this row left the stack whose copy there is. */
@@ -227,9 +228,9 @@ static int unwind_enter_other(struct unwinder *u, struct cursor *c, struct binar
 	c->guess = FRAME_SURE;
 	if (!stands_in)
 		return 1;
-	/* It is in the file of the function that left. */
+	/* It is in the file of the function that left, or is that one itself: there the row is that of its former stack. */
 	f = rules_find(u->rules, c->arch, b, mapping_address(c->map, o->pc), &hit);
-	if (f.packed->state != PACKED_ROW || f.packed->flags)
+	if (f.packed->state != PACKED_ROW || f.packed->flags & ~(ROW_SWITCHED | ROW_GUESS))
 		return cursor_cut(c, UNWIND_SWITCHED);
 	return step_packed(c, f.packed);
 }

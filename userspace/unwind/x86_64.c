@@ -137,9 +137,11 @@ static bool starts_go(const struct code *code, unsigned at)
 /* mcall: push %rax, the goroutine that it leaves, for fn(g); mov (%rdx),%r12; call *%r12. */
 static bool leaves_by_mcall(const struct code *code)
 {
-	static const uint8_t mcall[] = {0x50, 0x4c, 0x8b, 0x22, 0x41, 0xff, 0xd4};
+	static const uint8_t mcall[] = {0x50, 0x4c, 0x8b, 0x22, 0x41, 0xff, 0xd4},
+			     until_1_16[] = {0x50, 0x48, 0x89, 0xfa, 0x48, 0x8b, 0x3f, 0xff, 0xd7};
 
-	return code_is(code, CODE_RETURN - 7, mcall, sizeof(mcall));
+	return code_is(code, CODE_RETURN - 7, mcall, sizeof(mcall)) ||
+	       code_is(code, CODE_RETURN - 9, until_1_16, sizeof(until_1_16));
 }
 
 /*
@@ -219,19 +221,27 @@ static uint64_t go_saved_from(struct binary *b, uint64_t moved)
 	return code_is(&code, CODE_RETURN - 1, store32, sizeof(store32)) ? moved + sizeof(store32) + 4 : 0;
 }
 
-/* mov %rsp,%r12; the vDSO keeps r12 as every C function does. */
+/*
+ * mov %rsp,%r12, or until Go 1.16 mov %rsp,%rbp, which behind push %rbp only makes a frame; the vDSO keeps both registers
+ * as every C function does.
+ */
 static uint64_t go_keeps_sp(struct binary *b, uint64_t start, uint64_t vaddr, uint8_t *ret_reg)
 {
-	static const uint8_t keep[] = {0x49, 0x89, 0xe4};
+	static const uint8_t in_r12[] = {0x49, 0x89, 0xe4}, in_rbp[] = {0x48, 0x89, 0xe5};
 	uint8_t code[64];
 	size_t len = vaddr > start ? MIN(vaddr - start, sizeof(code)) : 0;
-	const uint8_t *at;
 
 	if (!len || binary_read_vaddr(b, start, code, len) != (ssize_t)len)
 		return 0;
-	at = memmem(code, len, keep, sizeof(keep));
-	*ret_reg = R12;
-	return at ? start + (uint64_t)(at - code) + sizeof(keep) : 0;
+	for (size_t at = 0; at + sizeof(in_r12) <= len; at++) {
+		const bool r12 = !memcmp(code + at, in_r12, sizeof(in_r12));
+
+		if (!r12 && (memcmp(code + at, in_rbp, sizeof(in_rbp)) || (at && code[at - 1] == 0x55)))
+			continue;
+		*ret_reg = r12 ? R12 : RBP;
+		return start + at + sizeof(in_r12);
+	}
+	return 0;
 }
 
 static void go(struct binary *b, uint64_t vaddr, uint64_t moved, int64_t depth, struct row *ret)

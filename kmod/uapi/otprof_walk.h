@@ -49,6 +49,7 @@ enum otp_walk_step {
 	OTP_WALK_ARRAY = 1, /* step bytes on, to the last one of an array */
 	OTP_WALK_STACK = 2, /* no frames: bytes of a stack that the thread is not on, OTP_WALK_BLOCK at a time */
 	OTP_WALK_SLOTS = 3, /* frames on an interpreter's own stack, which a register of its code points into */
+	OTP_WALK_CHUNKS = 4, /* as STACK, of frames that lie in objects of the heap as long as the thread does not need them */
 };
 
 #define OTP_WALK_BLOCK (8 * OTP_WALK_WORDS)
@@ -94,6 +95,28 @@ struct otp_walk_slots {
 };
 
 /*
+ * CHUNKS: the objects that hold a coroutine's outer frames. Distances from a
+ * chunk that are read as 32-bit numbers lie within its first block.
+ */
+struct otp_walk_chunks {
+	__u64 base;  /* pointers to chunks are of 32 bits, shifted, and count from here */
+	__u8 shift;
+	__u8 wide;   /* 1: they are of 64 bits */
+	__s16 owner; /* from the node: the coroutine; a whole pointer */
+	__s16 chunk; /* from the coroutine: its innermost chunk */
+	__s16 outer; /* from a chunk: the next one */
+	__s16 sp, end; /* from a chunk: where its frames begin and end, in words */
+	__s16 stack; /* from a chunk: the word that those count from */
+	__u16 reserved[5];
+};
+
+/* ARRAY: a word that is anywhere, and follows the root's words; 0: none. */
+struct otp_walk_also {
+	__u64 at;
+	__u64 reserved[3];
+};
+
+/*
  * The chain: from the start, each step reads the pointer at its offset from the
  * last. After root_at steps it is at the root (a thread's state), of which words
  * may be kept once for the sample, also where the chain ends in a 0 further on.
@@ -123,6 +146,12 @@ struct otp_walk_slots {
  * which follows the root's words, with OTP_WALK_VIA set if it is via's. Where
  * frames_max blocks do not reach the end, the last ones are those of the outermost
  * bytes (far): most likely a frame in between is a large one.
+ *
+ * CHUNKS: the node leads to the coroutine, that to its chunks, innermost first; of
+ * each its first block, with OTP_WALK_MISSING(0), then the blocks of its frames up
+ * to where they end; the first of those holds the 16 bytes below its stack pointer.
+ * Behind the root's words follow the node, and the coroutine. A chunk that holds no
+ * frame has its first block alone; others are at most OTP_WALK_CHUNKS_MAX.
  *
  * SLOTS: a frame ends where its address is; the word link leads to the next one,
  * which lies as many bytes lower as it says, without its lowest bits; or, if it is
@@ -166,7 +195,11 @@ struct otp_walk {
 		struct { __s16 call_root, call_proof, call_at; }; /* CALL */
 	};
 	__u8 kind_word, kind_shift;
-	struct otp_walk_slots slots;
+	union {
+		struct otp_walk_slots slots;
+		struct otp_walk_chunks chunks;
+		struct otp_walk_also also;
+	};
 };
 
 #define OTP_WALK_VIA 1
@@ -183,6 +216,8 @@ enum otp_walk_slots_from {
 #define OTP_WALK_SLOT_HEAD	16	/* bytes of a frame's head */
 #define OTP_WALK_SLOT_C_FRAMES	4	/* of a node that is left */
 #define OTP_WALK_REGS		32
+#define OTP_WALK_CHUNKS_MAX	8	/* of a walk */
+#define OTP_WALK_CHUNK_WORDS	(1 << 20) /* of a chunk */
 
 /* The walks of a process; they hold for its exec identity, and for forks of it until they exec. */
 struct otp_walks {
@@ -238,7 +273,7 @@ struct otp_walked {
 #define OTP_WALK_FRAME_WORDS (1 + OTP_WALK_ROWS * OTP_WALK_WORDS) /* the most of one frame */
 #define OTP_WALK_OUT	     (OTP_WALK_BYTES / 8)
 #define OTP_WALK_HEAD	     2 /* words of struct otp_walked */
-#define OTP_WALK_ROOT_MORE   3 /* words that may follow the root's: of SLOTS, and of LINK with via; of STACK, one */
+#define OTP_WALK_ROOT_MORE   3 /* words that may follow the root's: of SLOTS, and of LINK with via; of others fewer */
 
 /* Where the next frames lie, that one read may copy together. */
 enum otp_walk_near {
@@ -282,7 +317,7 @@ struct otp_walker {
 	/* SLOTS. Registers in DWARF numbering, and the pc: set by who walks */
 	__u64 pc, regs[OTP_WALK_REGS];
 	__u64 c_frame, place;
-	__u32 from; /* enum otp_walk_slots_from */
+	__u32 from; /* enum otp_walk_slots_from; CHUNKS: 1 at a chunk's first block. place is the chunk then */
 	__u32 nodes;
 	__u32 used; /* words in out */
 	__u32 taken; /* words of the sample's sections before this one; 0 at a sample's first plan */
@@ -301,6 +336,8 @@ struct otp_walker {
 OTP_CHECK(struct otp_walk_sub, 8);
 OTP_CHECK(struct otp_walk_edge, 12);
 OTP_CHECK(struct otp_walk_slots, 32);
+OTP_CHECK(struct otp_walk_chunks, 32);
+OTP_CHECK(struct otp_walk_also, 32);
 OTP_CHECK(struct otp_walk, 160);
 OTP_CHECK_AT(struct otp_walk, base, 8);
 OTP_CHECK_AT(struct otp_walk, first, 60);
@@ -327,8 +364,34 @@ static __always_inline int otp_walk_slots_sound(const struct otp_walk *p)
 
 	if (p->step == OTP_WALK_SLOTS)
 		return s->at_reg < OTP_WALK_REGS && s->place_reg < OTP_WALK_REGS;
+	if (p->step == OTP_WALK_CHUNKS)
+		return 1;
+	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL)
+		return !(p->also.reserved[0] | p->also.reserved[1] | p->also.reserved[2]);
 	return !(s->code | s->code_len | s->store | s->at_reg | s->place_reg) &&
 	       !(s->compiled | s->limit | s->c_frame | s->place | s->prev | s->back | s->resumer);
+}
+
+static __always_inline int otp_walk_in_block(__s16 at)
+{
+	return at >= 0 && at <= OTP_WALK_BLOCK - 4 && at % 4 == 0;
+}
+
+/* Blocks without subs, whole. */
+static __always_inline int otp_walk_chunks_sound(const struct otp_walk *p)
+{
+	const struct otp_walk_chunks *c = &p->chunks;
+	__u32 i, reserved = 0;
+
+	if (p->step != OTP_WALK_CHUNKS)
+		return 1;
+	for (i = 0; i < 5; i++)
+		reserved |= c->reserved[i];
+	if (p->start == OTP_WALK_CALL || p->stride != OTP_WALK_BLOCK || p->keep != (1U << OTP_WALK_WORDS) - 1 ||
+	    p->copy_off || p->nr_subs || p->tag)
+		return 0;
+	return !reserved && c->shift < 32 && c->wide <= 1 && c->chunk % 4 == 0 && c->outer % 4 == 0 &&
+	       otp_walk_in_block(c->sp) && otp_walk_in_block(c->end);
 }
 
 /* What a stack, a list and calls share. */
@@ -347,7 +410,7 @@ static __always_inline int otp_walk_plan_sound(const struct otp_walk *p)
 {
 	__u32 i;
 
-	if (p->start > OTP_WALK_CALL || p->step > OTP_WALK_SLOTS || p->nr_chain > OTP_WALK_CHAIN ||
+	if (p->start > OTP_WALK_CALL || p->step > OTP_WALK_CHUNKS || p->nr_chain > OTP_WALK_CHAIN ||
 	    p->nr_subs > OTP_WALK_SUBS || p->root_at > p->nr_chain || p->link >= OTP_WALK_WORDS || p->below > (p->step == OTP_WALK_LINK))
 		return 0;
 	if (p->kinds >> 16 || p->kind_word >= OTP_WALK_WORDS || p->kind_shift >= 64)
@@ -358,7 +421,7 @@ static __always_inline int otp_walk_plan_sound(const struct otp_walk *p)
 		return 0;
 	if (p->start != OTP_WALK_NONE && p->step != OTP_WALK_LINK && p->step != OTP_WALK_SLOTS && !p->stride)
 		return 0;
-	if (!otp_walk_slots_sound(p))
+	if (!otp_walk_slots_sound(p) || !otp_walk_chunks_sound(p))
 		return 0;
 	for (i = 0; i < p->nr_subs; i++)
 		if (!otp_walk_sub_sound(&p->sub[i], i))
@@ -806,6 +869,80 @@ static __always_inline int otp_walk_next_slots(struct otp_walker *w, __u64 link)
 	return 0;
 }
 
+/* --- chunks --- */
+
+/* A pointer to a chunk; 0: there is none. */
+static __always_inline int otp_walk_chunk_pointer(struct otp_walker *w, __u64 at, __u64 *to)
+{
+	const struct otp_walk_chunks *c = &w->ready.plan.chunks;
+	__u64 word = 0;
+
+	if (otp_walk_pointer(w, &word, c->wide ? at : at & ~7ULL))
+		return -1;
+	if (!c->wide) {
+		word = (__u32)(word >> (8 * (at & 4)));
+		word = word ? c->base + (word << (c->shift & 31)) : 0;
+	}
+	*to = word;
+	return 0;
+}
+
+/* To a chunk's first block. 0, or 1: the walk is over. */
+static __always_inline int otp_walk_enter_chunk(struct otp_walker *w, __u64 pointer)
+{
+	__u64 chunk = 0;
+
+	if (otp_walk_chunk_pointer(w, pointer, &chunk))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	if (!chunk)
+		return otp_walk_over(w, OTP_WALK_END_DONE);
+	if (w->nodes++ >= OTP_WALK_CHUNKS_MAX)
+		return otp_walk_over(w, OTP_WALK_END_FRAMES);
+	w->place = w->at = w->last = chunk;
+	w->from = 1;
+	return 0;
+}
+
+static __always_inline int otp_walk_enter_chunks(struct otp_walker *w)
+{
+	__u64 owner = 0;
+
+	if (otp_walk_pointer(w, &owner, w->node + w->ready.plan.chunks.owner))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	if (!owner)
+		return otp_walk_over(w, OTP_WALK_END_NO_ROOT);
+	otp_walk_put(w, w->node);
+	otp_walk_put(w, owner);
+	w->root_words += 2;
+	return otp_walk_enter_chunk(w, owner + w->ready.plan.chunks.chunk);
+}
+
+/* A number of the chunk whose first block was copied last. */
+static __always_inline __u64 otp_walk_chunk_number(const struct otp_walker *w, __s16 at)
+{
+	return (__u32)(otp_walk_word(w, (__u64)at / 8) >> (8 * (at & 4)));
+}
+
+/* From a chunk's first block to its frames, from those to the next chunk. Where there are none, it is passed at once. */
+static __always_inline int otp_walk_leave_chunk(struct otp_walker *w)
+{
+	const struct otp_walk_chunks *c = &w->ready.plan.chunks;
+	__u64 sp, end, low;
+
+	if (!w->from)
+		return otp_walk_enter_chunk(w, w->place + c->outer);
+	w->from = 0;
+	sp = otp_walk_chunk_number(w, c->sp);
+	end = otp_walk_chunk_number(w, c->end);
+	if (sp >= end || end > OTP_WALK_CHUNK_WORDS)
+		return 0;
+	low = w->place + c->stack + 8 * sp - 16;
+	w->last = w->place + c->stack + 8 * end;
+	w->at = w->last - ((w->last - low + OTP_WALK_BLOCK - 1) & ~(__u64)(OTP_WALK_BLOCK - 1));
+	w->last--;
+	return 0;
+}
+
 /* --- any list --- */
 
 /* To the first frame of a list, or of an array; 0, or 1: the walk is over. */
@@ -830,16 +967,23 @@ static __always_inline int otp_walk_enter(struct otp_walker *w)
 		return otp_walk_enter_stack(w);
 	if (w->ready.plan.step == OTP_WALK_SLOTS)
 		return otp_walk_enter_slots(w);
+	if (w->ready.plan.step == OTP_WALK_CHUNKS)
+		return otp_walk_enter_chunks(w);
 	return otp_walk_enter_list(w);
 }
 
-/* LINK: what the root has a pointer to. */
+/* LINK: what the root has a pointer to. ARRAY: the word besides; 0 where it cannot be read. */
 static __always_inline void otp_walk_root_more(struct otp_walker *w, __u64 root)
 {
 	const struct otp_walk *p = &w->ready.plan;
 	__u64 at = 0, has = 0;
 	__u32 word;
 
+	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL && p->also.at) {
+		if (otp_walk_pointer(w, &at, p->also.at))
+			at = 0;
+		otp_walk_put(w, at);
+	}
 	if (p->step != OTP_WALK_LINK || p->start == OTP_WALK_CALL || !p->via)
 		return;
 	if (!otp_walk_pointer(w, &at, root + p->via) && at && !otp_walk_read(w, 0, 8 * OTP_WALK_ROOT_MORE, at + p->via_at))
@@ -950,6 +1094,8 @@ static __always_inline int otp_walk_leave(struct otp_walker *w)
 		return otp_walk_seek(w);
 	if (w->ready.plan.step == OTP_WALK_SLOTS)
 		return otp_walk_leave_slots(w);
+	if (w->ready.plan.step == OTP_WALK_CHUNKS)
+		return otp_walk_leave_chunk(w);
 	if (w->ready.plan.step != OTP_WALK_ARRAY || !w->ready.plan.outer)
 		return otp_walk_over(w, OTP_WALK_END_DONE);
 	if (otp_walk_pointer(w, &w->node, w->node + w->ready.plan.outer))
@@ -1096,6 +1242,8 @@ static __always_inline int otp_walk_frame(struct otp_walker *w, __u32 words)
 			break;
 		missing |= otp_walk_sub(w, i);
 	}
+	if (w->ready.plan.step == OTP_WALK_CHUNKS && w->from)
+		missing = OTP_WALK_MISSING(0);
 	otp_walk_copy(w, (w->at & OTP_WALK_ADDRESS) | missing, words);
 	w->frames++;
 	return otp_walk_next(w);

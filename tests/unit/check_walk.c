@@ -550,6 +550,155 @@ START_TEST(another_saved_stack_pointer_goes_before)
 }
 END_TEST
 
+/* As a counter that is elsewhere: it is there where the array is empty, and 0 where it cannot be read. */
+START_TEST(an_array_may_have_a_word_from_elsewhere)
+{
+	struct otp_walk p = {.start = OTP_WALK_AT, .base = NODE(0), .step = OTP_WALK_ARRAY, .root_keep = 1, .frames_max = 1,
+			     .stride = 8, .first = {.bias = 8}, .also.at = OTHER + 8};
+
+	poke(NODE(0), 0x77);
+	poke(OTHER + 8, 0x55);
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.root_words, 2);
+	ck_assert_uint_eq(word(0), 0x77);
+	ck_assert_uint_eq(word(1), 0x55);
+	p.also.at = 16;
+	run(&p, 0);
+	ck_assert_uint_eq(head.root_words, 2);
+	ck_assert_uint_eq(word(1), 0);
+}
+END_TEST
+
+/* --- chunks --- */
+
+#define ENTRY (AT + 0x300)
+#define OWNER (AT + 0x400)
+#define CHUNK(i) (AT + 0x4000 + 0x1000ull * (i))
+#define CHUNK_STACK 48
+
+/* A chunk of so many words, with frames from sp on, and a compressed pointer to the next one. Words are their addresses. */
+static void make_chunk(uint32_t i, uint32_t sp, uint32_t size, bool last)
+{
+	for (uint64_t at = CHUNK(i); at < CHUNK(i) + CHUNK_STACK + 8 * MIN(size, 300u); at += 8)
+		poke(at, at);
+	poke(CHUNK(i) + 24, sp);
+	poke(CHUNK(i) + 8, (uint64_t)size << 32 | 0x1234);
+	poke(CHUNK(i) + 40, (uint64_t)0x99 << 32 | (last ? 0 : (CHUNK(i + 1) - AT) >> 3));
+}
+
+static struct otp_walk chunks(void)
+{
+	poke(AT + 0x40, AT + 0x80);
+	poke(AT + 0x80 + 8, ENTRY);
+	poke(ENTRY + 16, OWNER);
+	poke(OWNER + 32, (CHUNK(0) - AT) >> 3 << 32 | 7);
+	return (struct otp_walk){.start = OTP_WALK_TLS, .nr_chain = 2, .chain = {0x40, 8}, .step = OTP_WALK_CHUNKS,
+				 .keep = 0xffff, .stride = OTP_WALK_BLOCK, .frames_max = 100,
+				 .chunks = {.base = AT, .shift = 3, .owner = 16, .chunk = 36, .outer = 40, .sp = 24, .end = 12,
+					    .stack = CHUNK_STACK}};
+}
+
+/* The blocks of a chunk, from this one on; returns the next. */
+static uint32_t expect_chunk(uint32_t block, uint32_t i, uint32_t sp, uint32_t size)
+{
+	const uint64_t low = CHUNK(i) + CHUNK_STACK + 8 * sp - 16, end = CHUNK(i) + CHUNK_STACK + 8 * size;
+	uint32_t at = head.root_words + block++ * (OTP_WALK_WORDS + 1);
+	uint64_t from;
+
+	ck_assert_uint_eq(word(at), CHUNK(i) | OTP_WALK_MISSING(0));
+	ck_assert_uint_eq(word(at + 1), CHUNK(i));
+	ck_assert_uint_eq(word(at + 4), sp);
+	if (sp >= size)
+		return block;
+	from = word(at + OTP_WALK_WORDS + 1);
+	ck_assert_uint_le(from, low);
+	ck_assert_uint_gt(from + OTP_WALK_BLOCK, low);
+	for (; from < end; from += OTP_WALK_BLOCK, block++) {
+		at = head.root_words + block * (OTP_WALK_WORDS + 1);
+		ck_assert_uint_eq(word(at), from);
+		ck_assert_uint_eq(word(at + OTP_WALK_WORDS), from + OTP_WALK_BLOCK - 8);
+	}
+	ck_assert_uint_eq(from, end);
+	return block;
+}
+
+START_TEST(chunks_are_copied_from_their_stack_pointer_to_their_end)
+{
+	struct otp_walk p = chunks();
+
+	make_chunk(0, 20, 90, false);
+	make_chunk(1, 64, 64, false); /* it has no frames */
+	make_chunk(2, 3, 200, true);
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.step, OTP_WALK_CHUNKS);
+	ck_assert_uint_eq(head.root_words, 2);
+	ck_assert_uint_eq(word(0), ENTRY);
+	ck_assert_uint_eq(word(1), OWNER);
+	ck_assert_uint_eq(expect_chunk(expect_chunk(expect_chunk(0, 0, 20, 90), 1, 64, 64), 2, 3, 200), head.frames);
+}
+END_TEST
+
+START_TEST(pointers_to_chunks_may_be_whole)
+{
+	struct otp_walk p = chunks();
+
+	p.chunks.wide = 1;
+	p.chunks.chunk = 40;
+	p.chunks.outer = 32;
+	poke(OWNER + 40, CHUNK(0));
+	make_chunk(0, 20, 90, true);
+	poke(CHUNK(0) + 32, 0);
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(expect_chunk(0, 0, 20, 90), head.frames);
+}
+END_TEST
+
+/* The thread is none of the runtime's, runs no coroutine, or one that has nothing in the heap. */
+START_TEST(where_there_are_no_chunks_little_is_read)
+{
+	static const struct { uint64_t at, end, words; } none[] = {
+		{AT + 0x40, OTP_WALK_END_NO_ROOT, 0}, {AT + 0x88, OTP_WALK_END_NO_ROOT, 0},
+		{ENTRY + 16, OTP_WALK_END_NO_ROOT, 0}, {OWNER + 32, OTP_WALK_END_DONE, 2},
+	};
+	struct otp_walk p = chunks();
+
+	poke(none[_i].at, 0);
+	reads = 0;
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, none[_i].end);
+	ck_assert_uint_eq(head.frames, 0);
+	ck_assert_uint_eq(head.root_words, none[_i].words);
+	ck_assert_uint_le(reads, 4);
+}
+END_TEST
+
+START_TEST(chunks_that_lead_to_each_other_or_nowhere_end)
+{
+	struct otp_walk p = chunks();
+
+	make_chunk(0, 10, 40, false);
+	make_chunk(1, 10, 40, false);
+	poke(CHUNK(1) + 40, (CHUNK(0) - AT) >> 3);
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_FRAMES);
+	poke(CHUNK(1) + 40, MEMORY >> 3);
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_UNREADABLE);
+	/* Sizes of nothing that is in a heap. */
+	make_chunk(0, 10, OTP_WALK_CHUNK_WORDS + 1, true);
+	run(&p, AT);
+	ck_assert_uint_eq(head.frames, 1);
+	make_chunk(0, 10, 40, true);
+	poke(CHUNK(0) + 24, (uint64_t)-1);
+	run(&p, AT);
+	ck_assert_uint_eq(head.frames, 1);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+}
+END_TEST
+
 /* The words stay behind the root's where the chain does not lead to a list. */
 START_TEST(a_roots_object_is_copied_with_it)
 {
@@ -736,11 +885,23 @@ static struct otp_walk random_plan(int round)
 	return p;
 }
 
+static void bound_chunks(struct otp_walk *p)
+{
+	p->stride = OTP_WALK_BLOCK;
+	p->keep = 0xffff;
+	p->copy_off = 0;
+	p->nr_subs = p->tag = 0;
+	p->chunks = (struct otp_walk_chunks){.base = AT, .shift = (uint8_t)(random_next() % 4), .wide = random_next() % 2,
+					     .owner = (int16_t)(random_next() % 512), .chunk = (int16_t)(4 * (random_next() % 64)),
+					     .outer = (int16_t)(4 * (random_next() % 64)), .stack = (int16_t)(random_next() % 512),
+					     .sp = (int16_t)(4 * (random_next() % 32)), .end = (int16_t)(4 * (random_next() % 32))};
+}
+
 /* Brings into bounds what a validator bounds. */
 static void bound_plan(struct otp_walk *p)
 {
 	p->start = (uint8_t)(1 + random_next() % 3);
-	p->step %= p->start == OTP_WALK_CALL ? 2 : 4;
+	p->step %= p->start == OTP_WALK_CALL ? 2 : 5;
 	p->nr_chain %= OTP_WALK_CHAIN + 1;
 	p->nr_subs %= OTP_WALK_SUBS + 1;
 	p->root_at = (uint8_t)(p->root_at % (p->nr_chain + 1));
@@ -756,10 +917,16 @@ static void bound_plan(struct otp_walk *p)
 		p->outer = 0;
 		p->call_root = p->call_proof = (int16_t)(random_next() % 64);
 	}
-	if (p->step != OTP_WALK_SLOTS)
+	if (p->step == OTP_WALK_CHUNKS)
+		bound_chunks(p);
+	else if (p->step != OTP_WALK_SLOTS)
 		p->slots = (struct otp_walk_slots){0};
-	p->slots.at_reg %= OTP_WALK_REGS;
-	p->slots.place_reg %= OTP_WALK_REGS;
+	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL)
+		p->also.at = AT + random_next() % MEMORY;
+	if (p->step == OTP_WALK_SLOTS) {
+		p->slots.at_reg %= OTP_WALK_REGS;
+		p->slots.place_reg %= OTP_WALK_REGS;
+	}
 	if (p->step != OTP_WALK_STACK && p->start != OTP_WALK_CALL) {
 		p->low = 0;
 		p->via = p->step == OTP_WALK_LINK ? (int16_t)(random_next() % 512) : 0;
@@ -817,7 +984,7 @@ static void break_plan(struct otp_walks *s, int how)
 	case 1: s->reserved = 1; break;
 	case 2: p->start = 4; break;
 	case 3: p->start = OTP_WALK_NONE; break; /* of both */
-	case 4: p->step = 4; break;
+	case 4: p->step = 5; break;
 	case 5: p->nr_chain = OTP_WALK_CHAIN + 1; break;
 	case 6: p->nr_subs = OTP_WALK_SUBS + 1; break;
 	case 7: p->root_at = 3; break;
@@ -853,6 +1020,18 @@ static void break_plan(struct otp_walks *s, int how)
 	case 31: *p = left_stack(LOW + 8, 0); p->far = 8; break; /* not in blocks */
 	case 32: *p = left_stack(LOW + 8, 0); p->far = p->frames_max * OTP_WALK_BLOCK; break;
 	case 33: *p = left_stack(LOW + 8, 0); p->far = -OTP_WALK_BLOCK; break;
+	case 34: *p = chunks(); p->keep = 1; break;
+	case 35: *p = chunks(); p->nr_subs = 1; break;
+	case 36: *p = chunks(); p->chunks.end = OTP_WALK_BLOCK; break;
+	case 37: *p = chunks(); p->chunks.sp = 2; break;
+	case 38: *p = chunks(); p->chunks.shift = 32; break;
+	case 39: *p = chunks(); p->chunks.reserved[4] = 1; break;
+	case 40: *p = chunks(); p->via = 8; break;
+	case 41:
+		p->step = OTP_WALK_ARRAY;
+		p->stride = 8;
+		p->also.reserved[2] = 1;
+		break;
 	}
 }
 
@@ -893,6 +1072,11 @@ Suite *walk_suite(void)
 	tcase_add_test(t, a_stack_that_the_thread_is_on_is_not_copied);
 	tcase_add_loop_test(t, a_stack_pointer_out_of_its_stack_is_not_followed, 0, 4);
 	tcase_add_test(t, another_saved_stack_pointer_goes_before);
+	tcase_add_test(t, chunks_are_copied_from_their_stack_pointer_to_their_end);
+	tcase_add_test(t, pointers_to_chunks_may_be_whole);
+	tcase_add_loop_test(t, where_there_are_no_chunks_little_is_read, 0, 4);
+	tcase_add_test(t, chunks_that_lead_to_each_other_or_nowhere_end);
+	tcase_add_test(t, an_array_may_have_a_word_from_elsewhere);
 	tcase_add_test(t, a_roots_object_is_copied_with_it);
 	tcase_add_loop_test(t, an_object_that_is_not_there_is_zeros, 0, 3);
 	tcase_add_test(t, states_are_found_by_calls_on_the_stack);
@@ -901,7 +1085,7 @@ Suite *walk_suite(void)
 	tcase_add_test(t, an_array_of_each_state_is_copied);
 	tcase_add_test(t, frames_have_subs_by_any_of_their_words);
 	tcase_add_test(t, hostile_plans_and_memory_stay_within_bounds);
-	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 34);
+	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 42);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -4,6 +4,7 @@
  * own file and a mapping of generated code, which parts of the file may enter.
  */
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -81,8 +82,39 @@ static uint32_t make_gate(uint8_t flags, struct unwind_gate *to)
 	return flags >> 2 & 1;
 }
 
+/* Code at multiples of 16 leads to the heap and back, or nowhere, by what the address says; the rest is not known. */
+static int step_of_heap(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
+			const struct mapping **ret_wait)
+{
+	(void)ctx, (void)final, (void)ret_wait;
+	if (f->pc & 15 || f->pc < JIT || f->pc >= JIT + 0x10000)
+		return -ENOENT;
+	ret->sp = ret->cfa = f->reg[7] + (f->pc & 0x70) + 16;
+	ret->flags = (uint32_t)(f->pc >> 7 & 0x3f);
+	if (ret->flags & UNWIND_CODE_FROZEN && !f->leads_to_heap && !f->in_heap)
+		ret->flags &= ~(uint32_t)UNWIND_CODE_FROZEN;
+	return f->load(f->ctx, ret->sp - 8, &ret->pc);
+}
+
+/* The stack's upper half is another part of it in the heap, twice. */
+static void make_heap(const uint64_t *stack, size_t n, struct unwind_frozen *to)
+{
+	const size_t half = n / 2;
+
+	*to = (struct unwind_frozen){.nr = half > 8 ? 2 : 0, .low = STACK, .high = STACK + 8 * n};
+	if (!to->nr)
+		return;
+	for (uint32_t i = 0; i < to->nr; i++)
+		to->part[i] = (struct unwind_part){.addr = STACK + 0x100000 * (1 + i), .bytes = (const uint8_t *)(stack + half),
+						   .len = (uint32_t)(8 * half), .pc = stack[half + i], .sp = STACK + 0x100000 * (1 + i) + 16};
+	to->back_pc = stack[half + 2];
+	to->back_sp = STACK + (stack[half + 3] & 0xff8);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const struct unwind_code code = {.step = step_of_heap, .owns = true};
+	struct unwind_frozen frozen;
 	struct unwind_gate gate;
 	static struct unwind_stack out;
 	uint64_t reg[OTP_REGS_MAX], stack[512] = {0};
@@ -104,6 +136,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in.stack_len = (uint32_t)n * 8;
 	in.gates = &gate;
 	in.nr_gates = make_gate(data[0], &gate);
+	if (data[0] & 16) {
+		make_heap(stack, n, &frozen);
+		in.frozen = &frozen;
+		in.code = &code;
+	}
 	in.arch = data[0] & 1 ? OTP_ARCH_ARM64 : OTP_ARCH_X86_64;
 	(void)unwind_user(unwinder, &in, data[0] & 2, &out, &wait);
 	if (out.count > UNWIND_FRAMES_MAX || out.end >= UNWIND_END_NR)

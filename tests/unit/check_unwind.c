@@ -769,6 +769,122 @@ START_TEST(what_a_runtime_says_of_a_files_code_goes_before_a_guess)
 }
 END_TEST
 
+/* Frames in the heap, whose code is the runtime's: 0x30, which begins there, and 0x40, whose caller is elsewhere. */
+#define HEAP_PART(i) (0xd000000000ULL + 0x1000 * (i))
+#define HOME (STACK + 8)
+static uint64_t heap_part[2][16];
+static struct unwind_frozen frozen;
+static uint32_t heap_flags; /* of the step from 0x40 */
+
+static int leads_to_the_heap(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
+			     const struct mapping **ret_wait)
+{
+	const uint64_t sp = f->reg[RSP];
+
+	(void)ctx, (void)final, (void)ret_wait;
+	switch (f->pc) {
+	case JIT + 0x10: /* called by the barrier */
+		*ret = (struct unwind_code_step){.pc = JIT + 0x20, .sp = HOME, .cfa = HOME, .fp = 77, .flags = UNWIND_CODE_FP};
+		return 0;
+	case JIT + 0x18: /* likewise, as it puts frames into the heap */
+		*ret = (struct unwind_code_step){.pc = JIT + 0x20, .sp = HOME, .cfa = HOME, .flags = UNWIND_CODE_MOVES};
+		return 0;
+	case JIT + 0x20:
+		*ret = (struct unwind_code_step){.pc = BASE + 0x2310, .sp = STACK + 64, .cfa = STACK + 64,
+						 .flags = f->leads_to_heap ? UNWIND_CODE_FROZEN : UNWIND_CODE_LEFT_OUT};
+		ck_assert(!f->in_heap);
+		return 0;
+	case JIT + 0x30:
+		ck_assert(f->in_heap && !f->leads_to_heap);
+		ret->cfa = ret->sp = sp + 32;
+		return f->load(f->ctx, sp + 24, &ret->pc);
+	case JIT + 0x40:
+		ck_assert(f->in_heap);
+		*ret = (struct unwind_code_step){.cfa = sp + 16, .sp = sp + 16, .flags = heap_flags};
+		return 0;
+	case JIT + 0x50: /* back on the stack */
+		ck_assert(!f->in_heap && !f->leads_to_heap);
+		*ret = (struct unwind_code_step){.pc = BASE + 0x2310, .sp = sp + 16, .cfa = sp + 16};
+		return 0;
+	default:
+		return -ENOENT;
+	}
+}
+
+static const struct unwind_code with_heap = {.step = leads_to_the_heap};
+
+static void go_to_heap(void)
+{
+	in.code = &with_heap;
+	in.frozen = &frozen;
+	reg[RIP] = JIT + 0x10;
+	heap_flags = UNWIND_CODE_FROZEN;
+	memset(heap_part, 0, sizeof(heap_part));
+	frozen = (struct unwind_frozen){.nr = 2, .low = HOME, .high = HOME + 16, .back_pc = JIT + 0x50, .back_sp = HOME + 16};
+	for (uint32_t i = 0; i < 2; i++) {
+		frozen.part[i] = (struct unwind_part){.addr = HEAP_PART(1 - i), .bytes = (const uint8_t *)heap_part[i],
+						      .len = sizeof(heap_part[i]), .pc = JIT + 0x30, .sp = HEAP_PART(1 - i) + 16};
+		heap_part[i][2 + 3] = JIT + 0x40;
+	}
+}
+
+#define THROUGH_HEAP                                                                                          \
+	JIT + 0x10, JIT + 0x30, JIT + 0x40, JIT + 0x30, JIT + 0x40, JIT + 0x50, BASE + 0x2310
+
+START_TEST(unwinding_goes_through_the_heap_and_back)
+{
+	go_to_heap();
+	EXPECT(UNWIND_ROOT, THROUGH_HEAP);
+	ck_assert(out.heap_followed && !out.heap_left_out);
+	ck_assert_uint_eq(out.guessed[FRAME_SURE], 7);
+	ck_assert_uint_eq(out.fail_addr, 0);
+}
+END_TEST
+
+/* A frame that is not known, whose words are not there, or that has none behind it: what leads there is shown in its place. */
+START_TEST(what_is_cut_in_the_heap_goes_on_where_it_was_entered)
+{
+	go_to_heap();
+	switch (_i) {
+	case 0:
+		heap_part[1][2 + 3] = JIT + 0x60;
+		EXPECT(UNWIND_ROOT, JIT + 0x10, JIT + 0x30, JIT + 0x40, JIT + 0x30, JIT + 0x60, JIT + 0x20, BASE + 0x2310);
+		break;
+	case 1:
+		frozen.part[0].len = 16;
+		EXPECT(UNWIND_ROOT, JIT + 0x10, JIT + 0x30, JIT + 0x20, BASE + 0x2310);
+		break;
+	case 2:
+		heap_flags = UNWIND_CODE_ROOT;
+		EXPECT(UNWIND_ROOT, JIT + 0x10, JIT + 0x30, JIT + 0x40, JIT + 0x20, BASE + 0x2310);
+		break;
+	case 3:
+		frozen.back_pc = 0;
+		EXPECT(UNWIND_ROOT, JIT + 0x10, JIT + 0x30, JIT + 0x40, JIT + 0x30, JIT + 0x40, JIT + 0x20, BASE + 0x2310);
+		break;
+	case 4:
+		frozen.back_sp = HOME - 8;
+		EXPECT(UNWIND_ROOT, JIT + 0x10, JIT + 0x30, JIT + 0x40, JIT + 0x30, JIT + 0x40, JIT + 0x20, BASE + 0x2310);
+		break;
+	}
+	ck_assert(!out.heap_followed && out.heap_left_out);
+}
+END_TEST
+
+START_TEST(the_heap_is_not_entered_elsewhere)
+{
+	go_to_heap();
+	switch (_i) {
+	case 0: frozen.low = HOME + 8; break; /* from another frame than the entry's */
+	case 1: frozen.high = HOME - 8; break;
+	case 2: in.frozen = NULL; break;
+	case 3: reg[RIP] = JIT + 0x18; break; /* what is there are these very frames */
+	}
+	EXPECT(UNWIND_ROOT, reg[RIP], JIT + 0x20, BASE + 0x2310);
+	ck_assert(!out.heap_followed && out.heap_left_out);
+}
+END_TEST
+
 /* 0x2200's rows are by the frame pointer, 0x2100's by the stack pointer: 24 bytes below the return address. */
 static const struct unwind_gate called[] = {{.start = BASE + 0x2200, .end = BASE + 0x2300},
 					    {.start = BASE + 0x2100, .end = BASE + 0x2200}};
@@ -1302,6 +1418,9 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, search_goes_on_beyond_a_copy_that_is_too_short);
 	tcase_add_test(t, code_that_may_be_a_runtimes_is_not_searched_from);
 	tcase_add_loop_test(t, what_a_runtime_says_of_a_files_code_goes_before_a_guess, 0, ARRAY_SIZE(guessed));
+	tcase_add_test(t, unwinding_goes_through_the_heap_and_back);
+	tcase_add_loop_test(t, what_is_cut_in_the_heap_goes_on_where_it_was_entered, 0, 5);
+	tcase_add_loop_test(t, the_heap_is_not_entered_elsewhere, 0, 4);
 	tcase_add_test(t, compiled_code_is_left_to_what_called_it);
 	tcase_add_test(t, compiled_code_keeps_a_frame_pointer_that_leads_to_a_return_address);
 	tcase_add_test(t, compiled_code_shares_the_frame_of_what_jumped_to_it);

@@ -50,6 +50,8 @@ struct cursor {
 	uint64_t fault_addr;
 	bool left;    /* the frames are on the stack that the thread left: likewise */
 	bool based;   /* the frames are in the base copy now: such a jump is allowed once */
+	uint32_t part; /* the frames are in this part of those in the heap, from 1 on; more than there are: no more */
+	struct { uint64_t valid, pc, sp, fp, low; } home; /* the frame on the stack that leads there */
 };
 
 static inline bool cursor_is_valid(const struct cursor *c, unsigned reg)
@@ -74,6 +76,18 @@ bool cursor_climbs(struct cursor *c, uint64_t cfa);
 
 /* Whether 8 bytes at addr are in the copy of the stack that the thread left. */
 bool cursor_in_other(const struct cursor *c, uint64_t addr);
+
+/* frozen.c: the copy of frames in the heap that has 8 bytes at addr; NULL: none. */
+const struct unwind_part *frozen_part(const struct cursor *c, uint64_t addr);
+/* Whether the current frame may lead there, and whether it is there. */
+bool frozen_may_begin(const struct cursor *c);
+bool frozen_is_frame(const struct cursor *c);
+/* To the innermost frame of the next part, or from the last one back to the stack. 1 or 0. */
+int step_frozen(struct cursor *c);
+/* What is in the heap is not the callers of these frames. */
+void frozen_ignore(struct cursor *c);
+/* From a frame in the heap whose caller is not found, to the frame that led there, as if nothing had been copied. */
+void frozen_give_up(struct cursor *c);
 
 /* memory.c: stores in out which bytes of the copies were needed and read. */
 void cursor_report_used(const struct cursor *c);

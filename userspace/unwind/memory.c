@@ -90,6 +90,7 @@ int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret)
 	const struct unwind_input *in = c->in;
 	uint64_t at = addr - in->stack_addr, end;
 	const uint8_t *other;
+	const struct unwind_part *part;
 
 	if (unlikely(addr < in->stack_addr || __builtin_add_overflow(at, 8, &end) || end > in->stack_len)) {
 		if (memory_in_base(in, addr)) {
@@ -99,6 +100,10 @@ int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret)
 		other = memory_of_other(c, addr);
 		if (other) {
 			memcpy(ret, other, 8);
+			return 0;
+		}
+		if ((part = frozen_part(c, addr))) {
+			memcpy(ret, part->bytes + (addr - part->addr), 8);
 			return 0;
 		}
 		return memory_not_copied(c, addr, addr < in->stack_addr ? 0 : at + 8);

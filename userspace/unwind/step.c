@@ -248,6 +248,11 @@ int step_row(struct cursor *c, struct binary *b, const struct row *row)
 
 static int step_out_of_code(struct cursor *c, const struct unwind_code_step *s)
 {
+	c->out->heap_left_out |= !!(s->flags & UNWIND_CODE_LEFT_OUT);
+	if (s->flags & UNWIND_CODE_MOVES)
+		frozen_ignore(c);
+	if (s->flags & UNWIND_CODE_FROZEN)
+		return step_frozen(c);
 	if (s->flags & UNWIND_CODE_ROOT)
 		return cursor_cut(c, UNWIND_ROOT);
 	if (!cursor_climbs(c, s->cfa))
@@ -267,6 +272,8 @@ int step_code(struct cursor *c)
 		.arch = c->in->arch,
 		.pc = c->reg[c->arch->pc],
 		.exact = c->exact,
+		.leads_to_heap = frozen_may_begin(c),
+		.in_heap = frozen_is_frame(c),
 		.valid = c->valid,
 		.reg = c->reg,
 		.load = step_load_for_expr,

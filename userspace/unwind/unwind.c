@@ -307,6 +307,8 @@ static int unwind_generated(struct unwinder *u, struct cursor *c)
 {
 	int step = c->in->code ? step_code(c) : STEP_NOTHING;
 
+	if (step == STEP_NOTHING && frozen_is_frame(c)) /* nothing is guessed there */
+		return cursor_cut(c, UNWIND_NO_RULE);
 	if (step == STEP_NOTHING)
 		step = step_gate(u->rules, c);
 	if (step != STEP_NOTHING)
@@ -321,6 +323,8 @@ static int unwind_by_file(struct unwinder *u, struct cursor *c, uint64_t addr, c
 {
 	struct mapped_file *file = c->map->file;
 
+	if (frozen_is_frame(c) && !mapped_file_is_generated(file))
+		return cursor_cut(c, UNWIND_NO_RULE);
 	if (file->kind == MAPPED_VSYSCALL)
 		return unwind_step_frameless(c);
 	if (mapped_file_is_generated(file))
@@ -373,6 +377,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->fault = UNWIND_UNREADABLE;
 	c->fault_addr = 0;
 	c->based = c->left = false;
+	c->part = 0;
 	c->valid = in->valid;
 	for (unsigned i = 0; c->arch && i < c->arch->nr_regs; i++)
 		c->reg[i] = in->reg[i];
@@ -380,7 +385,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	out->stack_used = out->stack_read = out->base_used = 0;
 	out->fail_pc = out->fail_addr = 0;
 	out->fail_in_other = false;
-	out->code_pending = false;
+	out->code_pending = out->heap_followed = out->heap_left_out = false;
 	memset(out->guessed, 0, sizeof(out->guessed));
 	out->end = UNWIND_NO_RULE;
 }
@@ -394,9 +399,13 @@ static int unwind_all(struct unwinder *u, struct cursor *c, const struct mapping
 	if (!cursor_is_valid(c, c->arch->pc) || !cursor_is_valid(c, c->arch->sp))
 		return cursor_cut(c, UNWIND_REGISTER);
 	c->low = c->reg[c->arch->sp] - c->arch->leaf_slack;
-	do
+	do {
 		step = unwind_frame(u, c, ret_wait);
-	while (step > 0);
+		if (!step && frozen_is_frame(c)) {
+			frozen_give_up(c);
+			step = 1;
+		}
+	} while (step > 0);
 	return step;
 }
 

@@ -91,6 +91,24 @@ struct unwind_other {
 };
 
 /*
+ * Frames of the thread that lie in the heap until it returns to them, in parts of which each leads to the next. A step out
+ * of code says where they begin and end (UNWIND_CODE_FROZEN).
+ */
+#define UNWIND_PARTS 8
+struct unwind_part {
+	uint64_t addr;
+	const uint8_t *bytes; /* borrowed for the call */
+	uint32_t len;
+	uint64_t pc, sp, fp; /* of its innermost frame; fp 0: not known */
+};
+struct unwind_frozen {
+	uint32_t nr; /* at least one */
+	struct unwind_part part[UNWIND_PARTS]; /* innermost first */
+	uint64_t low, high;	   /* where the thread's stack pointer is when it returns to them */
+	uint64_t back_pc, back_sp; /* the frame of the thread's own stack that the outermost one returns to; pc 0: there is more */
+};
+
+/*
  * Code without tables that a runtime describes (runtime/code.h): asked for each
  * frame in generated code. It loads words of the stack by load alone, so that
  * they count as needed.
@@ -100,17 +118,26 @@ struct unwind_code_frame {
 	uint16_t arch;
 	uint64_t pc;
 	bool exact; /* pc is not a return address */
+	bool leads_to_heap; /* its callers may be those in the heap (struct unwind_frozen) */
+	bool in_heap;	    /* it is one of them */
 	uint64_t valid;
 	const uint64_t *reg;
 	int (*load)(void *ctx, uint64_t addr, uint64_t *ret); /* 0, -EFAULT */
 	void *ctx;
 };
 
-enum unwind_code_flags { UNWIND_CODE_FP = 1, UNWIND_CODE_ROOT = 2, UNWIND_CODE_SAME = 4 };
+enum unwind_code_flags {
+	UNWIND_CODE_FP = 1,
+	UNWIND_CODE_ROOT = 2,
+	UNWIND_CODE_SAME = 4,
+	UNWIND_CODE_FROZEN = 8, /* the caller is in the heap, or back on the stack from there */
+	UNWIND_CODE_MOVES = 16, /* what is in the heap is being changed */
+	UNWIND_CODE_LEFT_OUT = 32, /* frames in the heap are not shown */
+};
 
 struct unwind_code_step { /* the caller's registers */
 	uint64_t pc, sp, fp, cfa;
-	uint32_t flags; /* fp is known; there is no caller; what calls preserve is the caller's */
+	uint32_t flags; /* fp is known; there is no caller; what calls preserve is the caller's; of frames in the heap */
 };
 
 struct unwind_code {
@@ -140,6 +167,7 @@ struct unwind_input {
 	const struct unwind_gate *gates; /* borrowed for the call; NULL: none */
 	uint32_t nr_gates;
 	const struct unwind_other *other; /* borrowed for the call; NULL: none */
+	const struct unwind_frozen *frozen; /* likewise */
 	bool chunk_lost;     /* a chunk that continues the copy was lost */
 	bool short_read;     /* the copy ends where memory did */
 	bool holes;          /* pages of it were not there: they are zeros */
@@ -153,6 +181,8 @@ struct unwind_stack {
 	uint32_t stack_read;   /* of these, up to the deepest that was copied */
 	uint32_t base_used;    /* bytes below the end of the base that were read */
 	uint64_t fail_pc;      /* where it was cut */
+	bool heap_followed;    /* it leads through frames in the heap */
+	bool heap_left_out;    /* it has frames in the heap that are not shown */
 	bool code_pending;     /* -EAGAIN: code that a runtime describes is not known yet */
 	uint64_t fail_addr;    /* cut because the stack bytes at this address are missing; else 0 */
 	bool fail_in_other;    /* these would be of the stack that was left: no copy of the thread's own has them */

@@ -27,12 +27,41 @@ static void step_out(const struct runtime_attached *a, struct runtime_code_made 
 
 	for (size_t i = 0; i < size && i < 17; i++)
 		reg[i] ^= data[i];
-	for (uint32_t kind = 0; kind < 6; kind++) {
+	for (uint32_t kind = 0; kind < 14; kind++) {
 		step = (struct runtime_step){0};
-		c->code.kind = kind;
+		c->code.kind = kind % 7;
+		at.in_heap = kind >= 7;
 		hotspot_step(a, &c->code, &at, &step);
 	}
 }
+
+/* What is copied of the heap is any blocks: the input's. */
+static void go_to_heap(struct runtime_attached *a, const uint8_t *data, size_t size)
+{
+	static uint64_t words[2 + 24 * (OTP_WALK_WORDS + 1)];
+	struct hotspot *h = (void *)a->param;
+	struct runtime_copied copied = {.root = words, .nr_root = 2, .frames = words + 2, .frame_words = OTP_WALK_WORDS + 1,
+					.cut = size & 1};
+	struct runtime_frozen frozen = {0};
+
+	memset(words, 0, sizeof(words));
+	memcpy(words, data, MIN(size, sizeof(words)));
+	copied.nr_frames = (uint32_t)(MIN(size, sizeof(words)) / (8 * (OTP_WALK_WORDS + 1)));
+	h->chunk_pc = 16;
+	h->chunk_bottom = 28;
+	h->chunk_owner = 44;
+	a->more.chunks = (struct otp_walk_chunks){.wide = size >> 1 & 1, .sp = 24, .end = 12, .stack = 48};
+	if (hotspot_frozen(a, &copied, &frozen))
+		return;
+	if (!frozen.nr || frozen.nr > RUNTIME_PARTS)
+		abort();
+	for (uint32_t i = 0; i < frozen.nr; i++)
+		if (frozen.part[i].first + frozen.part[i].nr > copied.nr_frames)
+			abort();
+}
+
+static struct binary no_symbols;
+static const struct runtime_file file = {.binary = &no_symbols};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -54,9 +83,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		i += world_lay(data + i, size - i);
 	memset(&made, 0, sizeof(made));
 	memory_question(&memory);
-	hotspot_epoch_attach(h, &memory, &a.walk);
+	hotspot_epoch_attach(&file, &memory, h, &a.walk);
 	if (!otp_walk_plan_sound(&a.walk))
 		abort();
+	go_to_heap(&a, data, size);
 	memory_question(&memory);
 	if (hotspot_code(&a, &memory, HW_CODE + (data[1] & 0x7f), &made) == 0) {
 		if (!runtime_code_sound(&made.code, made.nodes, made.rows))

@@ -37,6 +37,7 @@
 #define HW_BARRIER	(HW_CODE + 0x60)
 #define HW_COLLECTOR	(WORLD + 0x2a000)
 #define HW_COLLECTIONS	0x54
+#define HW_CODE_EPOCH	(WORLD + 0x2b000)
 
 static inline void hotspot_layout(struct hotspot *h, uint16_t version)
 {

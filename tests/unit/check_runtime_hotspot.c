@@ -159,13 +159,17 @@ END_TEST
 
 /* --- epochs --- */
 
+static int code_at(uint64_t pc);
+
 static struct otp_walk walk;
+static struct binary no_symbols;
+static const struct runtime_file file = {.binary = &no_symbols};
 
 static void attach_epoch(void)
 {
 	memset(&walk, 0, sizeof(walk));
 	memory_question(&memory);
-	hotspot_epoch_attach((void *)attached.param, &memory, &walk);
+	hotspot_epoch_attach(&file, &memory, (void *)attached.param, &walk);
 }
 
 /* The epoch of a sample that is taken now, by its walk. */
@@ -226,6 +230,29 @@ START_TEST(without_counters_collections_are_the_epochs)
 	ck_assert_int_eq(decode_of_epoch(before), 0);
 	put32(HW_COLLECTOR + HW_COLLECTIONS, 8);
 	ck_assert_int_eq(decode_of_epoch(before), -ESTALE);
+}
+END_TEST
+
+/* Methods stay, and their names with them; a region is of the epoch in which it was read. */
+START_TEST(code_has_epochs_of_its_own)
+{
+	struct hotspot *h = (void *)attached.param;
+	uint64_t root[] = {7, 41};
+
+	put64(HW_UNLOADED, 7);
+	put64(HW_CODE_EPOCH, 41);
+	attach_epoch();
+	ck_assert_uint_eq(h->code_epoch_at, 0); /* there is no symbol */
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 0);
+	h->code_epoch_at = HW_CODE_EPOCH;
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 42);
+	ck_assert_uint_eq(hotspot_epoch(&attached, root, 2), 8);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(made.code.epoch, 42);
+	put64(HW_CODE_EPOCH, 43);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(made.code.epoch, 44);
+	ck_assert_int_eq(decode_of_epoch(8), 0);
 }
 END_TEST
 
@@ -468,6 +495,17 @@ static void at_rsp(uint64_t words)
 	stack[words - 2] = 0xcc;	/* the caller's frame pointer */
 }
 
+/* Of a frame in the heap: words of it that lead elsewhere are distances, and the outermost one's caller is none. */
+static int step_in_heap(uint32_t kind, uint64_t offset)
+{
+	const struct runtime_place at = {.pc = made.code.start + offset, .arch = OTP_ARCH_X86_64, .valid = 0x1ffff, .reg = regs,
+					 .load = load, .in_heap = true};
+
+	made.code.kind = kind;
+	step = (struct runtime_step){0};
+	return hotspot_step(&attached, &made.code, &at, &step);
+}
+
 /* push rbp; sub rsp, 0x20; ... add rsp, 0x20; pop rbp; ret */
 START_TEST(a_compiled_frame_is_left_at_each_of_its_instructions)
 {
@@ -570,6 +608,91 @@ START_TEST(a_frame_whose_words_are_being_pushed_is_of_the_method_in_its_register
 }
 END_TEST
 
+START_TEST(frame_pointers_in_the_heap_are_distances)
+{
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	at_rsp(6);
+	stack[4] = 10;
+	ck_assert_int_eq(step_in_heap(HOTSPOT_COMPILED, HW_POLL), 0);
+	ck_assert_uint_eq(step.fp, STACK + 8 * (4 + 10));
+	ck_assert_uint_eq(step.flags & RUNTIME_STEP_FROZEN, 0);
+	interpreted_frame();
+	stack[18] = 6;
+	stack[19] = 12;
+	ck_assert_int_eq(step_in_heap(HOTSPOT_INTERPRETER, 0), 0);
+	ck_assert_uint_eq(step.sp, STACK + 8 * (19 + 6));
+	ck_assert_uint_eq(step.fp, STACK + 8 * (19 + 12));
+	ck_assert_uint_eq(step.own.key, HW_METHOD(0));
+	/* On the stack they are what compiled code has in its registers. */
+	at_rsp(6);
+	stack[4] = 10;
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, HW_POLL, false), 0);
+	ck_assert_uint_eq(step.fp, 10);
+}
+END_TEST
+
+START_TEST(the_outermost_frame_in_the_heap_leads_out_of_it)
+{
+	struct hotspot *h = (void *)attached.param;
+	const uint64_t callers[] = {0, HW_BARRIER, HW_CODE + 7};
+
+	h->barrier = HW_BARRIER;
+	h->entry_return = HW_CODE + 7;
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	at_rsp(6);
+	stack[5] = callers[_i];
+	ck_assert_int_eq(step_in_heap(HOTSPOT_COMPILED, HW_POLL), 0);
+	ck_assert_uint_eq(step.flags & RUNTIME_STEP_FROZEN, RUNTIME_STEP_FROZEN);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, HW_POLL, false), 0);
+	ck_assert_uint_eq(step.flags & RUNTIME_STEP_FROZEN, 0);
+}
+END_TEST
+
+/* Where the thread returns to it; not as its own code runs, nor where nothing was copied. */
+START_TEST(the_barrier_leads_to_frames_in_the_heap)
+{
+	struct hotspot *h = (void *)attached.param;
+	struct runtime_place at = {.pc = HW_BARRIER, .arch = OTP_ARCH_X86_64, .valid = 0x1ffff, .reg = regs, .load = load,
+				   .leads_to_heap = true};
+
+	h->barrier = HW_BARRIER;
+	at_rsp(10);
+	regs[6] = STACK + 8 * 8;
+	made.code.kind = HOTSPOT_STUB;
+	step = (struct runtime_step){0};
+	ck_assert_int_eq(hotspot_step(&attached, &made.code, &at, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FROZEN);
+	at.exact = true;
+	step = (struct runtime_step){0};
+	ck_assert_int_eq(hotspot_step(&attached, &made.code, &at, &step), 0);
+	ck_assert_uint_eq(step.flags & RUNTIME_STEP_FROZEN, 0);
+	at.exact = at.leads_to_heap = false;
+	step = (struct runtime_step){0};
+	ck_assert_int_eq(hotspot_step(&attached, &made.code, &at, &step), 0);
+	ck_assert_uint_eq(step.flags & (RUNTIME_STEP_FROZEN | RUNTIME_STEP_LEFT_OUT), RUNTIME_STEP_LEFT_OUT);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+}
+END_TEST
+
+/* Its callers are being put into the heap: what is there is not what called them. */
+START_TEST(what_a_virtual_thread_waits_in_is_known_by_its_name)
+{
+	put(WORLD + 0x700, "native nmethod", 15);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(made.code.kind, HOTSPOT_COMPILED);
+	hotspot_put_method(HW_METHOD(0), "jdk/internal/vm/Continuation", "doYield", "()I", "", (const uint8_t *)"", 0);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(made.code.kind, HOTSPOT_YIELD);
+	at_rsp(6);
+	ck_assert_int_eq(step_at(HOTSPOT_YIELD, HW_POLL, false), 0);
+	ck_assert_uint_eq(step.flags & RUNTIME_STEP_MOVES, RUNTIME_STEP_MOVES);
+	ck_assert_uint_eq(step.sp, STACK + 48);
+	hotspot_put_method(HW_METHOD(0), "org/demo/Continuation", "doYield", "()I", "", (const uint8_t *)"", 0);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(made.code.kind, HOTSPOT_COMPILED);
+}
+END_TEST
+
 START_TEST(hand_written_code_has_a_frame_pointer_or_no_frame)
 {
 	at_rsp(2);
@@ -632,6 +755,11 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_method_is_not_named_once_a_class_was_unloaded_since_the_sample);
 	tcase_add_test(t, without_counters_collections_are_the_epochs);
 	tcase_add_test(t, without_either_there_are_no_epochs);
+	tcase_add_test(t, code_has_epochs_of_its_own);
+	tcase_add_test(t, frame_pointers_in_the_heap_are_distances);
+	tcase_add_loop_test(t, the_outermost_frame_in_the_heap_leads_out_of_it, 0, 3);
+	tcase_add_test(t, the_barrier_leads_to_frames_in_the_heap);
+	tcase_add_test(t, what_a_virtual_thread_waits_in_is_known_by_its_name);
 	tcase_add_test(t, compiled_code_has_its_methods_and_what_was_inlined);
 	tcase_add_test(t, the_end_of_a_loop_is_of_the_method_whose_poll_is_in_it);
 	tcase_add_test(t, what_jumps_away_before_inlined_code_is_not_of_it);

@@ -123,6 +123,22 @@ START_TEST(openj9_is_known_and_refused_in_words)
 }
 END_TEST
 
+START_TEST(several_names_are_found_at_once)
+{
+	static const char *const names[] = {"here", "not_here", "there", "wanted"};
+	struct runtime_symbol s[4];
+
+	add_symbol(add_string("there"), 1, 0x400010);
+	add_symbol(add_string("here"), 1, 0x400000);
+	add_symbol(add_string("wanted"), SHN_UNDEF, 0x400020);
+	runtime_static_symbols(opened(), names, 4, s);
+	ck_assert_uint_eq(s[0].value, 0x400000);
+	ck_assert_uint_eq(s[1].value, 0);
+	ck_assert_uint_eq(s[2].value, 0x400010);
+	ck_assert_uint_eq(s[3].value, 0);
+}
+END_TEST
+
 /* Linkers store a name that is the end of another once. */
 START_TEST(name_may_be_the_end_of_another)
 {
@@ -164,6 +180,7 @@ Suite *runtime_symbols_suite(void)
 	tcase_add_test(t, marker_that_is_only_wanted_is_none);
 	tcase_add_test(t, name_without_a_symbol_is_none);
 	tcase_add_test(t, openj9_is_known_and_refused_in_words);
+	tcase_add_test(t, several_names_are_found_at_once);
 	tcase_add_test(t, name_may_be_the_end_of_another);
 	tcase_add_test(t, longer_name_is_another);
 	tcase_add_test(t, of_two_runtimes_the_first_of_the_list_is_taken);

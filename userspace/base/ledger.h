@@ -130,6 +130,7 @@ struct ledger_engine {
 	uint64_t runtimes_attached, runtimes_refused;
 	uint64_t walked[OTP_WALK_END_NR], walks_misfit;
 	uint64_t walk_frames, walk_frames_unknown;
+	uint64_t stacks_of_heap, stacks_without_heap; /* with callers that lie in the heap: shown, and left out */
 	uint64_t labels_left; /* labels of samples that are no attribute of them: runtimes_context.c, labels.c */
 	/* Decoder processes: that run now, and processes that wait for one; started, too late, broken; their answers. */
 	uint64_t decoders_live, decoders_waiting, decoders_started, decoders_late, decoders_died;

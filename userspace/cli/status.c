@@ -322,6 +322,10 @@ static void print_quality(struct buf *b, const json_t *s)
 						  client_number(s, "quality.interpreted.frames_unknown"),
 					  client_number(s, "quality.interpreted.frames")),
 			   client_number(s, "quality.interpreted.runtimes"));
+	if (client_number(s, "quality.interpreted.of_heap") || client_number(s, "quality.interpreted.without_heap"))
+		status_row(b, "callers in heap", "%15s   shown, %" PRIu64 " left out",
+			   format_count(text, sizeof(text), client_number(s, "quality.interpreted.of_heap")),
+			   client_number(s, "quality.interpreted.without_heap"));
 	if (client_number(s, "quality.interpreted.labels_left"))
 		status_row(b, "labels left out", "%15s",
 			   format_count(text, sizeof(text), client_number(s, "quality.interpreted.labels_left")));

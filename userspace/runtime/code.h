@@ -81,6 +81,8 @@ struct runtime_place {
 	const uint64_t *reg; /* DWARF numbering */
 	uint64_t left_sp;    /* where the stack goes on that the thread left (struct runtime_stack); 0: none was copied */
 	bool left_none;	     /* the walk says that the thread has left none */
+	bool leads_to_heap;  /* the copied frames in the heap may be this frame's callers (struct runtime_frozen) */
+	bool in_heap;	     /* it is one of these */
 	int (*load)(void *ctx, uint64_t addr, uint64_t *ret); /* a word of the copied stack: 0, -EFAULT */
 	void *ctx;
 };
@@ -91,6 +93,9 @@ enum runtime_step_flags {
 	RUNTIME_STEP_SAME = 4,	/* registers that calls preserve are the caller's */
 	RUNTIME_STEP_WRAPS = 8, /* the frame only calls the loop that interprets a walked frame: it shows nothing of its own */
 	RUNTIME_STEP_INNER = 16, /* the frame is called by the loop that interprets a walked frame, and shows nothing of its own */
+	RUNTIME_STEP_FROZEN = 32, /* the caller is in the heap, or back on the thread's stack from there: struct runtime_frozen */
+	RUNTIME_STEP_MOVES = 64, /* what is in the heap is being changed: it is not these frames' callers */
+	RUNTIME_STEP_LEFT_OUT = 128, /* frames in the heap are not shown: this one stands for them */
 };
 
 /* Its caller's registers. */

@@ -15,6 +15,8 @@ const struct runtime_ops runtime_hotspot = {
 	.library = "libjvm.so",
 	.code = hotspot_code,
 	.epoch = hotspot_epoch,
+	.code_epoch = hotspot_code_epoch,
+	.frozen = hotspot_frozen,
 	.registers = 1 << 0 | 1 << 3 | 1 << 13, /* x86-64: rax, rbx, r13 */
 	.step = hotspot_step,
 };

@@ -90,9 +90,13 @@ struct hotspot {
 	uint64_t perf, collected; /* the memory of its counters, and of its collector; 0: none */
 	uint64_t epoch_at;  /* a counter that rises before a method's memory is another's; 0: none is known */
 	uint64_t epoch;	    /* when it was attached */
+	uint64_t code_epoch_at; /* a counter that rises before compiled code is given up; 0: none is known */
+	uint64_t code_epoch;	/* when it was attached */
+	uint64_t barrier, entry_return; /* where frames of virtual threads return whose callers are in the heap, and the outermost */
 	uint16_t version;   /* 8, 11, ... */
 	uint16_t epoch_bytes; /* of the counter: 4 or 8 */
-	uint16_t reserved[2];
+	uint16_t chunk_pc, chunk_bottom, chunk_owner; /* fields of a StackChunk */
+	uint16_t reserved[3];
 #define X(name, type, field, how) uint16_t name;
 	HOTSPOT_FIELDS(X)
 #undef X
@@ -109,6 +113,7 @@ enum hotspot_kind {
 	HOTSPOT_ENTRY,	     /* one that begins a method: its frame may not be there yet */
 	HOTSPOT_ADAPTER,     /* between compiled and interpreted callers and callees: on the way in */
 	HOTSPOT_STUB,	     /* hand-written: a frame pointer, or no frame at all */
+	HOTSPOT_YIELD,	     /* as COMPILED: what a virtual thread waits in; its callers are being put into the heap */
 };
 
 /* Words of a region: HOTSPOT_COMPILED. */
@@ -140,10 +145,21 @@ int hotspot_attach(const struct runtime_file *file, struct memory *m, struct run
  * hotspot_epoch.c: the counter by which a sample and what is read later are compared. attach finds it, with the plan that
  * copies it into each sample. *ret: never 0 but where there is none.
  */
-void hotspot_epoch_attach(struct hotspot *h, struct memory *m, struct otp_walk *walk);
+void hotspot_epoch_attach(const struct runtime_file *file, struct memory *m, struct hotspot *h, struct otp_walk *walk);
 int hotspot_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret);
 /* Of a sample, by the root's words of its walk; none: as when it was attached. */
 uint64_t hotspot_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
+/* Likewise, for compiled code: regions. */
+int hotspot_code_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret);
+uint64_t hotspot_code_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
+
+/*
+ * hotspot_frozen.c: frames of virtual threads in the heap. attach finds the plan that copies them, and of h what else is to
+ * be known; NONE: they stay unknown. -EAGAIN: the virtual machine has not got that far.
+ */
+#define HOTSPOT_FROZEN_MAX (1u << 20) /* words: what is saved of less is a distance */
+int hotspot_frozen_attach(const struct runtime_file *file, struct memory *m, struct hotspot *h, struct otp_walk *ret);
+int hotspot_frozen(const struct runtime_attached *a, const struct runtime_copied *w, struct runtime_frozen *ret);
 
 /* hotspot_number.c: numbers as HotSpot compresses them. */
 struct hotspot_numbers {
@@ -168,6 +184,8 @@ struct hotspot_method {
 };
 /* 0; -EBADMSG: it is not a method; others as memory_read. */
 int hotspot_method_read(const struct hotspot *h, struct memory *m, uint64_t address, struct hotspot_method *ret);
+bool hotspot_method_is(const struct hotspot *h, struct memory *m, const struct hotspot_method *method, const char *class,
+		       const char *name);
 /* The position of a bytecode in it; a method has at most 64 KiB of them. */
 uint32_t hotspot_position(const struct hotspot_method *method, int32_t bci);
 int hotspot_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,

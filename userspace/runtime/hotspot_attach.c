@@ -280,6 +280,8 @@ int hotspot_attach(const struct runtime_file *file, struct memory *m, struct run
 	if (!err)
 		err = hotspot_check(h, ret, why);
 	if (!err)
-		hotspot_epoch_attach(h, m, &ret->walk);
+		err = hotspot_frozen_attach(file, m, h, &ret->more);
+	if (!err)
+		hotspot_epoch_attach(file, m, h, &ret->walk);
 	return err;
 }

@@ -199,7 +199,7 @@ static int hotspot_code_read(const struct hotspot *h, struct memory *m, uint64_t
 int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
 	const struct hotspot *h = hotspot_of(a);
-	uint64_t epoch;
+	uint64_t before, epoch, after;
 	int err;
 
 	if (pc < h->low || pc >= h->high)
@@ -207,12 +207,12 @@ int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc
 	/* Around the end of an epoch, what is read may be partly of the next. */
 	for (int i = 0; i < TRIES; i++) {
 		memset(&ret->code, 0, sizeof(ret->code));
-		if (hotspot_epoch_now(h, m, &ret->code.epoch))
+		if (hotspot_epoch_now(h, m, &before) || hotspot_code_epoch_now(h, m, &ret->code.epoch))
 			return -EFAULT;
 		err = hotspot_code_read(h, m, pc, ret);
-		if (hotspot_epoch_now(h, m, &epoch))
+		if (hotspot_epoch_now(h, m, &after) || hotspot_code_epoch_now(h, m, &epoch))
 			return -EFAULT;
-		if (epoch == ret->code.epoch)
+		if (before == after && epoch == ret->code.epoch)
 			return err;
 	}
 	return -ESTALE;

@@ -14,6 +14,13 @@
  *     each, and samples of just before one more often have none. The Concurrent
  *     Mark Sweep collector of 8 to 13 does not count its cycles: with it, and
  *     without the first counter, classes that it unloads go unnoticed.
+ * Compiled code is given up more often: what was replaced, or not called for long, while its methods stay. Before other code
+ * lies there, another counter rises, of which libjvm's static table tells:
+ *   - CodeCache::_gc_epoch (20 and later, codeCache.cpp), when a collection begins to mark, and when it has marked. Code that
+ *     it has not met is given up in between, but for collectors that do so as the program runs (Z, Shenandoah), which may go
+ *     on longer. With these, and without the counter, regions of code hold by their age alone.
+ *   - NMethodSweeper::_traversals (8 to 19, sweeper.cpp), when it begins to go through the code. What one traversal found to
+ *     be on no stack, the next one gives up.
  * Classes that are redefined (JVMTI) keep their memory while frames run them; it
  * is given up with no rise, and the methods of a class of the same name come.
  */
@@ -75,11 +82,37 @@ static void hotspot_epoch_plan(uint64_t node, uint64_t at, struct otp_walk *walk
 				  .root_keep = 1, .frames_max = 1, .stride = 8, .first = {.bias = 8}};
 }
 
-void hotspot_epoch_attach(struct hotspot *h, struct memory *m, struct otp_walk *walk)
+/* The counter for code, if there is one that serves this collector. */
+static uint64_t hotspot_code_epoch_find(const struct runtime_file *file, struct memory *m)
+{
+	static const char *const names[] = {"_ZN9CodeCache9_gc_epochE", "_ZN14NMethodSweeper11_traversalsE", "UseZGC",
+					    "UseShenandoahGC"};
+	struct runtime_symbol s[ARRAY_SIZE(names)];
+	uint8_t used;
+
+	runtime_static_symbols(file->binary, names, ARRAY_SIZE(names), s);
+	if (!s[0].value)
+		return s[1].value ? file->bias + s[1].value : 0;
+	for (size_t i = 2; i < ARRAY_SIZE(names); i++)
+		if (s[i].value && (memory_u8(m, file->bias + s[i].value, &used) || used))
+			return 0;
+	return file->bias + s[0].value;
+}
+
+static void hotspot_code_epoch_attach(const struct runtime_file *file, struct memory *m, struct hotspot *h,
+				      struct otp_walk *walk)
+{
+	h->code_epoch_at = hotspot_code_epoch_find(file, m);
+	if (h->code_epoch_at % 8 || hotspot_code_epoch_now(h, m, &h->code_epoch))
+		h->code_epoch_at = 0;
+	walk->also.at = h->code_epoch_at;
+}
+
+void hotspot_epoch_attach(const struct runtime_file *file, struct memory *m, struct hotspot *h, struct otp_walk *walk)
 {
 	uint64_t at, node = h->perf;
 
-	h->epoch_at = 0;
+	h->epoch_at = h->code_epoch_at = 0;
 	h->epoch_bytes = 8;
 	if (!node || perf_find(m, node, &at)) {
 		node = h->collected;
@@ -94,6 +127,7 @@ void hotspot_epoch_attach(struct hotspot *h, struct memory *m, struct otp_walk *
 		return;
 	}
 	hotspot_epoch_plan(node, at & ~7ULL, walk);
+	hotspot_code_epoch_attach(file, m, h, walk);
 }
 
 /* The counter's value in its aligned word; 0 stands for none. */
@@ -124,4 +158,24 @@ uint64_t hotspot_epoch(const struct runtime_attached *a, const uint64_t *root, u
 	if (!h->epoch_at)
 		return 0;
 	return nr_root ? hotspot_epoch_of(h, root[0]) : h->epoch;
+}
+
+int hotspot_code_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret)
+{
+	*ret = 0;
+	if (!h->code_epoch_at)
+		return 0;
+	if (memory_u64(m, h->code_epoch_at, ret))
+		return -EFAULT;
+	++*ret;
+	return 0;
+}
+
+uint64_t hotspot_code_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root)
+{
+	const struct hotspot *h = hotspot_of(a);
+
+	if (!h->code_epoch_at)
+		return 0;
+	return nr_root > 1 ? root[1] + 1 : h->code_epoch;
 }

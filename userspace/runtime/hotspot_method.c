@@ -234,6 +234,26 @@ static void hotspot_lines(const struct hotspot *h, struct memory *m, const struc
 	ret->lines[ret->nr_lines++] = (struct runtime_line){(uint32_t)method->code + method->code_size, 0};
 }
 
+static int hotspot_class(const struct hotspot *h, struct memory *m, const struct hotspot_method *method, uint64_t *ret_holder,
+			 char *to, size_t size)
+{
+	uint64_t symbol;
+
+	if (memory_u64(m, method->pool + h->pool_holder, ret_holder) || memory_u64(m, *ret_holder + h->klass_name, &symbol))
+		return -EFAULT;
+	return hotspot_symbol(h, m, symbol, to, size);
+}
+
+bool hotspot_method_is(const struct hotspot *h, struct memory *m, const struct hotspot_method *method, const char *class,
+		       const char *name)
+{
+	char text[SYMBOL_MAX];
+	uint64_t holder;
+
+	return hotspot_pool_symbol(h, m, method, method->name, text, sizeof(text)) == 0 && !strcmp(text, name) &&
+	       hotspot_class(h, m, method, &holder, text, sizeof(text)) == 0 && !strcmp(text, class);
+}
+
 /* Whether the compiled code that a frame was in is still there, and its methods with it. */
 static bool hotspot_is_there(const struct hotspot *h, struct memory *m, const struct runtime_frame *f)
 {
@@ -260,16 +280,14 @@ int hotspot_decode(const struct runtime_attached *a, struct memory *m, const str
 	struct text text = {.at = ret->name, .left = sizeof(ret->name)};
 	const struct hotspot *h = hotspot_of(a);
 	struct hotspot_method method;
-	uint64_t holder, symbol, epoch;
+	uint64_t holder, epoch;
 	int err = hotspot_method_read(h, m, f->key, &method);
 
 	if (err)
 		return err;
 	if (f->cookie[0] && f->cookie[0] != method.cache)
 		return -ESTALE;
-	if (memory_u64(m, method.pool + h->pool_holder, &holder) || memory_u64(m, holder + h->klass_name, &symbol))
-		return -EFAULT;
-	err = hotspot_symbol(h, m, symbol, class, sizeof(class));
+	err = hotspot_class(h, m, &method, &holder, class, sizeof(class));
 	if (!err)
 		err = hotspot_pool_symbol(h, m, &method, method.name, name, sizeof(name));
 	if (!err)

@@ -10,6 +10,9 @@
 #include "base/cleanup.h"
 #include "runtime/hotspot.h"
 
+/* Words of a frame in the heap, as distances (hotspot_frozen.c). */
+#define IN_HEAP(at, word) ((at)->in_heap && (word) < HOTSPOT_FROZEN_MAX)
+
 enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, R13 = 13 };
 
 #define NEAR	   4096u /* a frame of hand-written code; what an adapter adds for arguments */
@@ -30,6 +33,8 @@ static int hotspot_step_by_fp(const struct runtime_place *at, uint64_t fp, struc
 {
 	if (at->load(at->ctx, fp, &ret->fp) || at->load(at->ctx, fp + 8, &ret->pc))
 		return -EFAULT;
+	if (IN_HEAP(at, ret->fp))
+		ret->fp = fp + 8 * ret->fp;
 	ret->cfa = ret->sp = fp + 16;
 	ret->flags = RUNTIME_STEP_FP;
 	return 0;
@@ -79,6 +84,8 @@ static int hotspot_step_interpreted(const struct hotspot *h, const struct runtim
 	err = hotspot_step_own(h, at, fp, ret);
 	if (err || at->load(at->ctx, fp + (uint64_t)(int64_t)hotspot_slots(h->version)->sender_sp, &sender))
 		return -EFAULT;
+	if (IN_HEAP(at, sender))
+		sender = fp + 8 * sender;
 	err = hotspot_step_by_fp(at, fp, ret);
 	/* A compiled caller's stack pointer is the one from before arguments and locals were put beneath it. */
 	if (!err && sender > ret->cfa && sender - ret->cfa <= LOCALS_MAX && sender % 8 == 0)
@@ -220,6 +227,8 @@ static int hotspot_step_compiled(const struct runtime_code *c, const struct runt
 		return err;
 	if (depth < 16 || at->load(at->ctx, ret->sp - 16, &ret->fp))
 		return -EFAULT;
+	if (IN_HEAP(at, ret->fp))
+		ret->fp = ret->sp - 16 + 8 * ret->fp;
 	ret->flags |= RUNTIME_STEP_FP;
 	return 0;
 }
@@ -257,13 +266,12 @@ static int hotspot_step_stub(const struct hotspot *h, const struct runtime_place
 	return at->load(at->ctx, fp + 16, &ret->pc) ? -EFAULT : 0;
 }
 
-int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
-		 struct runtime_step *ret)
+static int hotspot_step_by_kind(const struct hotspot *h, const struct runtime_code *c, const struct runtime_place *at,
+				struct runtime_step *ret)
 {
-	const struct hotspot *h = hotspot_of(a);
-
 	switch (c->kind) {
 	case HOTSPOT_COMPILED:
+	case HOTSPOT_YIELD:
 		return hotspot_step_compiled(c, at, ret);
 	case HOTSPOT_INTERPRETER:
 		return hotspot_step_interpreted(h, at, ret);
@@ -276,4 +284,30 @@ int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c,
 	default:
 		return -ENOENT;
 	}
+}
+
+/* Of frames in the heap, the outermost one's return address is 0. */
+static bool hotspot_step_leaves_part(const struct hotspot *h, uint64_t pc)
+{
+	return !pc || pc == h->barrier || pc == h->entry_return;
+}
+
+int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
+		 struct runtime_step *ret)
+{
+	const struct hotspot *h = hotspot_of(a);
+	int err;
+
+	if (at->leads_to_heap && !at->exact && h->barrier && at->pc == h->barrier) {
+		ret->flags = RUNTIME_STEP_FROZEN;
+		return 0;
+	}
+	err = hotspot_step_by_kind(h, c, at, ret);
+	if (!err && at->in_heap && hotspot_step_leaves_part(h, ret->pc))
+		ret->flags |= RUNTIME_STEP_FROZEN;
+	if (!err && c->kind == HOTSPOT_YIELD)
+		ret->flags |= RUNTIME_STEP_MOVES;
+	if (!err && h->barrier && at->pc == h->barrier)
+		ret->flags |= RUNTIME_STEP_LEFT_OUT;
+	return err;
 }

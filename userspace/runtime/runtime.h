@@ -173,6 +173,22 @@ struct runtime_copied {
 	bool cut; /* there are more frames */
 };
 
+/*
+ * Frames that a coroutine left in the heap and will return to. Each part of them has blocks of its own, and leads to the
+ * next; the last one leads to a frame of the thread's own stack.
+ */
+#define RUNTIME_PARTS 8
+struct runtime_part {
+	uint64_t pc, sp, fp; /* of its innermost frame; fp 0: not known */
+	uint32_t first, nr;  /* of the frames in struct runtime_copied */
+};
+struct runtime_frozen {
+	uint32_t nr, reserved;
+	struct runtime_part part[RUNTIME_PARTS]; /* innermost first */
+	uint64_t low, high;	   /* where on its stack the thread returns to them: from low to high */
+	uint64_t back_pc, back_sp; /* the frame that the outermost one returns to; 0: not all parts are here */
+};
+
 struct runtime_label {
 	char key[RUNTIME_LABEL_KEY];
 	char value[RUNTIME_LABEL_VALUE];
@@ -217,6 +233,11 @@ struct runtime_ops {
 	 * The root's words, and behind them the saved stack pointer. 0; -ENOENT: no stack was copied.
 	 */
 	int (*stack)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root, struct runtime_stack *ret);
+	/*
+	 * Engine, pure, of a runtime whose second walk copies CHUNKS; may be NULL. ret is zeros before. 0; -ENOENT: there are no
+	 * frames in the heap; -EBADMSG: what was copied does not agree.
+	 */
+	int (*frozen)(const struct runtime_attached *a, const struct runtime_copied *w, struct runtime_frozen *ret);
 
 	/* Engine, pure; of a runtime with a second walk. ret is zeros before. NULL: it has none. */
 	void (*context)(const struct runtime_attached *a, const struct runtime_copied *w, struct runtime_context *ret);
@@ -233,6 +254,12 @@ struct runtime_ops {
 	 * answers -ESTALE.
 	 */
 	uint64_t (*epoch)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
+
+	/*
+	 * Likewise, one that rises before code at an address may be other code, where that happens more often: it is the epoch
+	 * of regions then. NULL: epoch is.
+	 */
+	uint64_t (*code_epoch)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 
 	/*
 	 * Likewise, a counter that rises more often: whenever anything is moved. That of frames that are RUNTIME_MOVED. NULL: there
@@ -276,6 +303,8 @@ struct runtime_symbol {
 	uint8_t type;	      /* STT_* */
 };
 int runtime_symbol(struct binary *b, const char *name, struct runtime_symbol *ret);
+/* Several of the static table at once, at most 32; value 0: it is not there. */
+void runtime_static_symbols(struct binary *b, const char *const *names, uint32_t nr, struct runtime_symbol *ret);
 /* Its address in the process. -ENOENT. */
 int runtime_address(const struct runtime_file *file, const char *name, uint64_t *ret);
 

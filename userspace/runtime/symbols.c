@@ -215,6 +215,30 @@ static int table_scan(const struct symbol_table *t, const char *const *names, ui
 	return best < s.nr ? (int)best : -ENOENT;
 }
 
+/* Each name's symbol. */
+static void table_scan_all(const struct symbol_table *t, const char *const *names, uint32_t nr_names,
+			   struct runtime_symbol *ret)
+{
+	uint64_t nr = MIN(t->symbols->size / sizeof(Elf64_Sym), (uint64_t)SYMBOLS_MAX);
+	Elf64_Sym sym[BATCH];
+	struct sought s;
+
+	sought_init(&s, names, nr_names);
+	sought_find_places(&s, t);
+	for (uint64_t i = 0; i < nr && s.nr_places; i += BATCH) {
+		size_t want = MIN(nr - i, (uint64_t)BATCH) * sizeof(*sym);
+
+		if (binary_read(t->binary, t->symbols->offset + i * sizeof(*sym), sym, want) != (ssize_t)want)
+			return;
+		for (size_t k = 0; k < want / sizeof(*sym); k++) {
+			uint32_t name = sought_name_of(&s, &sym[k]);
+
+			if (name < s.nr)
+				table_take(&sym[k], &ret[name]);
+		}
+	}
+}
+
 /* --- tables of a file --- */
 
 /* Of the names, the first that is exported: its index, -ENOENT. */
@@ -247,6 +271,15 @@ int runtime_symbol(struct binary *b, const char *name, struct runtime_symbol *re
 	if (symbols_dynamic(b, &name, 1, ret) == 0 || symbols_static(b, &name, 1, ret) == 0)
 		return 0;
 	return -ENOENT;
+}
+
+void runtime_static_symbols(struct binary *b, const char *const *names, uint32_t nr, struct runtime_symbol *ret)
+{
+	struct symbol_table t;
+
+	memset(ret, 0, nr * sizeof(*ret));
+	if (b->is_elf && b->is_64 && table_open(b, SHT_SYMTAB, &t))
+		table_scan_all(&t, names, nr, ret);
 }
 
 int runtime_address(const struct runtime_file *file, const char *name, uint64_t *ret)

@@ -255,19 +255,35 @@ static void capture_add_stack(struct buf *b, uint16_t type, uint64_t addr, const
 		buf_add(b, zero, ALIGN_UP(len, 8) - words * 8);
 }
 
-/* A copied stack: its words as those of the thread's own, and the address before each block. */
-static void capture_add_blocks(struct buf *b, const struct otp_walked *w, const struct sample *s,
-			       const struct space *space)
-{
-	const uint64_t *word = sample_walk_words(w);
-	uint32_t n = (uint32_t)w->frames * w->frame_words;
+#define CHUNK_HEAD_WORDS 6 /* of an object that holds a stack: its own fields, and nothing of the program's */
 
-	buf_add(b, w, sizeof(*w) + w->root_words * sizeof(*word));
-	word += w->root_words;
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t v = i % w->frame_words ? capture_scrub(word[i], s, space) : word[i];
+/* A block of a copied stack, behind its address. */
+static void capture_add_block(struct buf *b, const uint64_t *block, uint32_t words, const struct sample *s,
+			      const struct space *space, const struct capture_kept *kept)
+{
+	uint32_t whole = *block & OTP_WALK_MISSING(0) ? CHUNK_HEAD_WORDS : 0;
+	size_t from;
+
+	buf_add(b, block, sizeof(*block));
+	from = b->len;
+	for (uint32_t i = 0; i < words; i++) {
+		uint64_t v = i < whole ? block[1 + i] : capture_scrub(block[1 + i], s, space);
 
 		buf_add(b, &v, sizeof(v));
+	}
+	if (!b->failed)
+		capture_put_kept(b->data + from, *block & OTP_WALK_ADDRESS, (const uint8_t *)&block[1], words, kept);
+}
+
+/* A copied stack: its words as those of the thread's own, and the address before each block. */
+static void capture_add_blocks(struct buf *b, const struct otp_walked *w, const struct sample *s,
+			       const struct space *space, const struct capture_kept *kept)
+{
+	const uint64_t *block = sample_walk_words(w) + w->root_words;
+
+	buf_add(b, w, sizeof(*w) + w->root_words * sizeof(*block));
+	for (uint32_t i = 0; i < w->frames && w->frame_words; i++, block += w->frame_words) {
+		capture_add_block(b, block, w->frame_words - 1u, s, space, kept);
 	}
 }
 
@@ -276,7 +292,8 @@ static void capture_add_blocks(struct buf *b, const struct otp_walked *w, const 
  * flags of the interpreter, by which names are found. No value of the program is among them, but for pointers to such
  * values.
  */
-static uint16_t capture_add_walks(struct buf *b, const struct sample *s, const struct space *space)
+static uint16_t capture_add_walks(struct buf *b, const struct sample *s, const struct space *space,
+				  const struct capture_kept *kept)
 {
 	uint16_t n = 0;
 
@@ -284,8 +301,8 @@ static uint16_t capture_add_walks(struct buf *b, const struct sample *s, const s
 		if (!s->walks[i])
 			continue;
 		capture_add_section(b, OTP_SEC_WALK, sample_walk_bytes(s->walks[i]));
-		if (s->walks[i]->step == OTP_WALK_STACK)
-			capture_add_blocks(b, s->walks[i], s, space);
+		if (s->walks[i]->step == OTP_WALK_STACK || s->walks[i]->step == OTP_WALK_CHUNKS)
+			capture_add_blocks(b, s->walks[i], s, space, kept);
 		else
 			buf_add(b, s->walks[i], sample_walk_bytes(s->walks[i]));
 		n++;
@@ -317,7 +334,7 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 		capture_add_section(b, OTP_SEC_KSTACK, s->nr_kernel * (uint32_t)sizeof(uint64_t));
 		buf_add(b, s->kernel, s->nr_kernel * sizeof(uint64_t));
 	}
-	walks = capture_add_walks(b, s, space);
+	walks = capture_add_walks(b, s, space, kept);
 	if (s->base)
 		capture_add_stack(b, OTP_SEC_UBASE, s->base_addr, s->base, s->base_len, s, space, kept);
 	if (s->stack)

@@ -45,6 +45,8 @@ static void pipeline_count_stack(struct pipeline *p, const struct attempt *a)
 	l->stacks++;
 	if (attempt_process(a))
 		pipeline_count_of_process(a->proc, &p->stack);
+	l->stacks_of_heap += p->stack.heap_followed;
+	l->stacks_without_heap += p->stack.heap_left_out;
 	for (uint32_t i = 0; i < OTP_WALK_PLANS; i++)
 		if (a->s->walks[i] && a->s->walks[i]->end < OTP_WALK_END_NR && !pipeline_is_context(p, a, i))
 			l->walked[a->s->walks[i]->end]++;

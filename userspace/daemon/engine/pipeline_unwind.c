@@ -22,7 +22,7 @@ static void pipeline_empty_stack(struct unwind_stack *out, enum unwind_end end)
 	out->stack_used = out->stack_read = out->base_used = 0;
 	out->fail_pc = out->fail_addr = 0;
 	out->fail_in_other = false;
-	out->code_pending = false;
+	out->code_pending = out->heap_followed = out->heap_left_out = false;
 }
 
 static void pipeline_unwind_input(struct pipeline *p, const struct attempt *a, struct unwind_input *in)
@@ -135,6 +135,7 @@ static bool pipeline_stack_is_doubtful(const struct unwind_stack *s)
 static int pipeline_unwind_once(struct pipeline *p, struct attempt *a)
 {
 	const struct mapping *wait = NULL;
+	struct unwind_frozen frozen;
 	struct unwind_other other;
 	struct unwind_input in;
 	enum progress next;
@@ -142,6 +143,8 @@ static int pipeline_unwind_once(struct pipeline *p, struct attempt *a)
 	pipeline_unwind_input(p, a, &in);
 	if (runtimes_other_stack(p->runtimes, attempt_process(a), a->s, &other))
 		in.other = &other;
+	if (runtimes_frozen(p->runtimes, attempt_process(a), a->s, &frozen))
+		in.frozen = &frozen;
 	in.code = runtimes_begin_stack(p->runtimes, attempt_process(a), a->s, p->now_ns);
 	while (unwind_user(p->unwinder, &in, a->final, &p->stack, &wait) == -EAGAIN) {
 		if (!wait && pipeline_inside_exec(a)) {

@@ -83,6 +83,8 @@ uint32_t runtimes_gates(const struct runtimes *r, const struct process *p, struc
  * runtimes_begin_stack of the same sample: steps out of code are passed where that stack goes on.
  */
 bool runtimes_other_stack(struct runtimes *r, const struct process *p, const struct sample *s, struct unwind_other *ret);
+/* Likewise, the frames that the thread has in the heap; where there are none, or they do not agree: false. */
+bool runtimes_frozen(struct runtimes *r, const struct process *p, const struct sample *s, struct unwind_frozen *ret);
 /*
  * What the sample has besides its frames, by the coroutine that it is of: who began that (pc 0: not known), and its labels,
  * as labels.h writes them. Borrowed until the next call. stack: the sample's, as it was unwound.

@@ -103,7 +103,7 @@ static uint64_t runtimes_place(const struct runtimes *r, const struct runtime_sl
 /* The sample whose stack is unwound, as a slot sees it. */
 static struct codes_when runtimes_when(const struct runtimes *r, const struct runtime_slot *s)
 {
-	return (struct codes_when){.time_ns = r->stack_time_ns, .epoch = s->epoch_is_bound ? 0 : s->epoch,
+	return (struct codes_when){.time_ns = r->stack_time_ns, .epoch = s->code_epoch,
 				   .ran_ns = runtimes_ran_ns(s), .begins = runtimes_epoch_begins(r, s),
 				   .waited = r->stack_has_waited};
 }
@@ -266,7 +266,7 @@ static void runtimes_find_epoch(struct runtimes *r, const struct process *p, con
 	struct runtime_slot *s = &r->stack_of->slot[plan];
 	const struct otp_walked *w = sample->walks[plan];
 
-	s->epoch = s->moved = 0;
+	s->epoch = s->code_epoch = s->moved = 0;
 	s->epoch_is_bound = !w || !w->root_words || runtimes_slot(r, p, w, plan) != s;
 	if (s->state != SLOT_READY || !s->ops->epoch)
 		return;
@@ -274,6 +274,9 @@ static void runtimes_find_epoch(struct runtimes *r, const struct process *p, con
 				       s->ops->epoch(&s->found->found, sample_walk_words(w), w->root_words);
 	if (!s->epoch_is_bound)
 		runtimes_see_epoch(s);
+	s->code_epoch = s->epoch_is_bound ? 0 : s->epoch;
+	if (!s->epoch_is_bound && s->ops->code_epoch)
+		s->code_epoch = s->ops->code_epoch(&s->found->found, sample_walk_words(w), w->root_words);
 	if (!s->epoch_is_bound && s->ops->moved)
 		s->moved = s->ops->moved(&s->found->found, sample_walk_words(w), w->root_words);
 }
@@ -330,6 +333,7 @@ static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, c
 	const uint64_t place = runtimes_place(r, s, f->pc - !f->exact) + !f->exact;
 	const struct runtime_place at = {.pc = place, .moved = f->pc - place, .exact = f->exact, .arch = f->arch,
 					 .valid = f->valid, .reg = f->reg, .left_sp = r->left_sp, .left_none = r->left_none,
+					 .leads_to_heap = f->leads_to_heap, .in_heap = f->in_heap,
 					 .load = runtimes_load, .ctx = &loading};
 	struct own_frame *own = runtimes_add_own(r, f->index);
 	struct runtime_step step = {0};
@@ -343,7 +347,10 @@ static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, c
 	*ret = (struct unwind_code_step){.pc = step.pc, .sp = step.sp, .fp = step.fp, .cfa = step.cfa,
 					 .flags = (step.flags & RUNTIME_STEP_FP ? UNWIND_CODE_FP : 0) |
 						  (step.flags & RUNTIME_STEP_ROOT ? UNWIND_CODE_ROOT : 0) |
-						  (step.flags & RUNTIME_STEP_SAME ? UNWIND_CODE_SAME : 0)};
+						  (step.flags & RUNTIME_STEP_SAME ? UNWIND_CODE_SAME : 0) |
+						  (step.flags & RUNTIME_STEP_FROZEN ? UNWIND_CODE_FROZEN : 0) |
+						  (step.flags & RUNTIME_STEP_MOVES ? UNWIND_CODE_MOVES : 0) |
+						  (step.flags & RUNTIME_STEP_LEFT_OUT ? UNWIND_CODE_LEFT_OUT : 0)};
 	return err;
 }
 

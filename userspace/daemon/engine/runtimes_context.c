@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What a sample has besides its frames, by a runtime's second walk: who created
- * its coroutine, and the labels of that, of which a decoder may have to name one.
+ * its coroutine, and the labels of that, of which a decoder may have to name one;
+ * or the frames that lie in the heap.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,23 +15,31 @@
 
 #define CONTEXT_PLAN (OTP_WALK_PLANS - 1)
 
-static struct runtime_slot *context_slot(struct runtimes *r, const struct process *p, const struct sample *s)
+/* Whose second walk a sample has. */
+static struct runtime_slot *context_walked(struct runtimes *r, const struct process *p, const struct sample *s)
 {
 	const struct otp_walked *w = p ? s->walks[CONTEXT_PLAN] : NULL;
 	struct runtime_process *of = w ? runtimes_of_walk(r, p, w->generation) : NULL;
 	struct runtime_slot *slot = of ? runtimes_more(of) : NULL;
 
-	return slot && slot->ops->context && w->step == slot->found->found.more.step ? slot : NULL;
+	return slot && w->step == slot->found->found.more.step ? slot : NULL;
+}
+
+static struct runtime_slot *context_slot(struct runtimes *r, const struct process *p, const struct sample *s)
+{
+	struct runtime_slot *slot = context_walked(r, p, s);
+
+	return slot && slot->ops->context ? slot : NULL;
 }
 
 bool runtimes_is_context(struct runtimes *r, const struct process *p, const struct sample *s, uint32_t plan)
 {
-	return plan == CONTEXT_PLAN && context_slot(r, p, s);
+	return plan == CONTEXT_PLAN && context_walked(r, p, s);
 }
 
-static void context_read(const struct runtime_slot *slot, const struct otp_walked *w, struct runtime_context *ret)
+static struct runtime_copied context_copied(const struct otp_walked *w)
 {
-	const struct runtime_copied words = {
+	return (struct runtime_copied){
 		.root = sample_walk_words(w),
 		.nr_root = w->root_words,
 		.frames = sample_walk_words(w) + w->root_words,
@@ -38,6 +47,11 @@ static void context_read(const struct runtime_slot *slot, const struct otp_walke
 		.frame_words = w->frame_words,
 		.cut = w->end != OTP_WALK_END_DONE && w->end != OTP_WALK_END_NO_ROOT,
 	};
+}
+
+static void context_read(const struct runtime_slot *slot, const struct otp_walked *w, struct runtime_context *ret)
+{
+	const struct runtime_copied words = context_copied(w);
 
 	*ret = (struct runtime_context){0};
 	slot->ops->context(&slot->found->found, &words, ret);
@@ -145,4 +159,52 @@ void runtimes_context(struct runtimes *r, const struct process *p, const struct 
 		context_add_named(slot, &c);
 	if (c.nr_labels || c.labels_left)
 		ret->labels = r->labels = labels_take(&slot->labels, &c, &r->cfg.ledger->labels_left);
+}
+
+/* --- frames in the heap --- */
+
+_Static_assert(UNWIND_PARTS >= RUNTIME_PARTS, "each part has its place");
+
+/* The blocks of a part, one behind the other. Returns the bytes. */
+static uint32_t context_join(const struct otp_walked *w, const struct runtime_part *p, uint8_t *to)
+{
+	const uint64_t *block = sample_walk_words(w) + w->root_words + (size_t)p->first * w->frame_words;
+
+	for (uint32_t i = 0; i < p->nr; i++, block += w->frame_words)
+		memcpy(to + (size_t)i * OTP_WALK_BLOCK, block + 1, OTP_WALK_BLOCK);
+	return p->nr * OTP_WALK_BLOCK;
+}
+
+static void context_put_parts(struct runtimes *r, const struct otp_walked *w, const struct runtime_frozen *from,
+			      struct unwind_frozen *ret)
+{
+	const uint64_t *frames = sample_walk_words(w) + w->root_words;
+	uint8_t *to = (uint8_t *)r->blocks;
+
+	*ret = (struct unwind_frozen){.nr = from->nr, .low = from->low, .high = from->high, .back_pc = from->back_pc,
+				      .back_sp = from->back_sp};
+	for (uint32_t i = 0; i < from->nr; i++) {
+		const struct runtime_part *p = &from->part[i];
+
+		ret->part[i] = (struct unwind_part){.addr = frames[(size_t)p->first * w->frame_words] & OTP_WALK_ADDRESS,
+						    .bytes = to, .len = context_join(w, p, to), .pc = p->pc, .sp = p->sp,
+						    .fp = p->fp};
+		to += ret->part[i].len;
+	}
+}
+
+bool runtimes_frozen(struct runtimes *r, const struct process *p, const struct sample *s, struct unwind_frozen *ret)
+{
+	struct runtime_slot *slot = context_walked(r, p, s);
+	const struct otp_walked *w = s->walks[CONTEXT_PLAN];
+	struct runtime_frozen frozen = {0};
+	struct runtime_copied copied;
+
+	if (!slot || !slot->ops->frozen || w->step != OTP_WALK_CHUNKS || w->frame_words != OTP_WALK_WORDS + 1)
+		return false;
+	copied = context_copied(w);
+	if (slot->ops->frozen(&slot->found->found, &copied, &frozen) || !frozen.nr)
+		return false;
+	context_put_parts(r, w, &frozen, ret);
+	return true;
 }

@@ -55,6 +55,7 @@ struct runtime_slot { /* one runtime of one process */
 	/* Of the sample whose native stack is unwound; 0: not known. Regions need not be of an epoch that is only bounded. */
 	uint64_t epoch;
 	bool epoch_is_bound;
+	uint64_t code_epoch; /* likewise, of regions, by ops->code_epoch; 0 where it is only bounded */
 	uint64_t moved; /* likewise, by ops->moved */
 	/* The latest epochs of all samples: when the runtime's code was first seen to run in it; 0: not yet, as in a collection. */
 	struct { uint64_t epoch, ran_ns; } runs[2];

@@ -238,6 +238,10 @@ static void prom_interpreted(const struct ledger_engine *e, struct buf *to)
 	prom_one(to, "walk_frames_unknown_total", "counter", "Those whose function could not be read.", e->walk_frames_unknown);
 	prom_one(to, "walk_loop_leaves_total", "counter", "Stacks whose innermost native frame is an interpreter's loop.",
 		 e->loop_leaves);
+	prom_one(to, "stacks_of_heap_total", "counter", "Stacks with callers in the heap, as virtual threads of Java have them.",
+		 e->stacks_of_heap);
+	prom_one(to, "stacks_without_heap_total", "counter", "Stacks that show a mark in place of their callers in the heap.",
+		 e->stacks_without_heap);
 	prom_one(to, "walk_labels_left_total", "counter",
 		 "Labels of samples that are no attribute: too long, or of a key with too many values.", e->labels_left);
 	prom_decoders(e, to);

@@ -311,6 +311,8 @@ static void status_write_interpreted(struct json *j, const struct ledger_engine 
 	json_number(j, "frames", e->walk_frames);
 	json_number(j, "frames_unknown", e->walk_frames_unknown);
 	json_number(j, "loop_leaves", e->loop_leaves);
+	json_number(j, "of_heap", e->stacks_of_heap);
+	json_number(j, "without_heap", e->stacks_without_heap);
 	json_number(j, "labels_left", e->labels_left);
 	status_write_decoders(j, e);
 	json_close(j);

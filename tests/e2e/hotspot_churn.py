@@ -33,10 +33,13 @@ CLASS = """public class K%(n)d implements java.util.function.IntUnaryOperator {
 """
 # Milliseconds that a class lives, classes until a collection: the highest share of stacks that are not known.
 EXTREME, SHORT, REALISTIC = (40, 8, 0.7), (100, 4, 0.7), (1500, 4, 0.01)
+KEPT = (400, 1, 0.7, "keep")
 RUNS = {
     "realistic": ([], REALISTIC),
     "extreme": ([], EXTREME),
     "short": ([], SHORT),
+    # Classes stay, but not the code that is compiled anew.
+    "kept": ([], KEPT),
     "interpreted": (["-Xint"], EXTREME),
     "C1": (["-XX:TieredStopAtLevel=1"], EXTREME),
     "C2": (["-XX:-TieredCompilation"], EXTREME),
@@ -90,8 +93,8 @@ def main():
             if re.search(MODES, name) and java.has(RUNS[name][0])]
     churn = churn_lib.Churn(lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"}, targets={"include": ["exe:java"]}))
     for java, name in runs:
-        options, (life, every, highest) = RUNS[name]
-        argv = java.command(options + ["-cp", classes, "Churn", str(SECONDS), of_classes, str(life), str(every)])
+        options, (life, every, highest, *keep) = RUNS[name]
+        argv = java.command(options + ["-cp", classes, "Churn", str(SECONDS), of_classes, str(life), str(every)] + keep)
         # Beside others a reading may come too late for the classes of a second; what it names must be right all the same.
         churn.run("%s %s" % (java.label, name), lambda a=argv: [lib.start(a, stdout=subprocess.DEVNULL)], SECONDS, judge,
                   highest if hotspot_lib.ALL else max(highest, 0.05))

@@ -14,11 +14,11 @@ import lib
 HZ = lib.rate(499)
 SECONDS = int(os.environ.get("SECONDS", 20 if hotspot_lib.ALL else 6))
 MODES = {"tiered": [], "interpreted": ["-Xint"], "C1": ["-XX:TieredStopAtLevel=1"], "C2": ["-XX:-TieredCompilation"]}
-PROGRAM = re.compile(r"Virtual\.(still|after|down|stays|computes|waits|turns|pause|north|east|south|west)\(.*")
+PROGRAM = re.compile(r"Virtual\.(still|after|down|stays|computes|waits|turns|pause|alone|north|east|south|west)\(.*")
 # What may call each, from the virtual thread's start on.
 AROUND = {"north", "east", "south", "west"}
-CALLERS = {"still": {"stays"}, "stays": {"stays", "computes"}, "after": {"down"} | AROUND, "down": {"down", "waits"},
-           "pause": AROUND, "north": {"west", "turns"}, "east": {"north"}, "south": {"east"}, "west": {"south"},
+CALLERS = {"still": {"stays"}, "stays": {"stays", "computes"}, "after": {"down", "alone"} | AROUND, "down": {"down", "waits"},
+           "alone": {"pause"}, "pause": AROUND, "north": {"west", "turns"}, "east": {"north"}, "south": {"east"}, "west": {"south"},
            "computes": {None}, "waits": {None}, "turns": {None}}
 # The heap's frames are being changed: what waits, and what comes back.
 MOVES = re.compile(r"jdk\.internal\.vm\.Continuation\.(doYield|yield).*|\[(stub: )?[cC]ont.*")

@@ -104,6 +104,8 @@ static void setup(void)
 	memset(&attached, 0, sizeof(attached));
 	h = (void *)attached.param;
 	h->version = 21;
+	h->thread_anchor = 0x400;
+	h->anchor_sp = 8;
 	h->low = LOW;
 	h->high = HIGH;
 	make_image();
@@ -130,6 +132,8 @@ START_TEST(the_way_to_the_heap_is_found_by_symbols_and_the_barriers_code)
 	ck_assert_uint_eq(w->nr_chain, 2);
 	ck_assert_int_eq(w->chain[0], 0x310 + 16 * 2 + 8);
 	ck_assert_int_eq(w->chain[1], 0x538);
+	ck_assert_uint_eq(w->root_at, 1);
+	ck_assert_int_eq(w->root_off, 0x408);
 	ck_assert_uint_eq(w->chunks.base, WORLD);
 	ck_assert_uint_eq(w->chunks.shift, 3);
 	ck_assert_uint_eq(w->chunks.wide, 0);
@@ -159,6 +163,7 @@ START_TEST(what_is_not_understood_is_not_copied)
 	case 5: h->version = 20; break;
 	case 6: put64(VARIABLES + place(variable("_ZN12StubRoutines19_cont_returnBarrierE")), WORLD - 8); break;
 	case 7: put64(VARIABLES + place(variable("_ZL11_thread_key")), 5000); break;
+	case 8: h->thread_anchor = HOTSPOT_NONE; break;
 	}
 	ck_assert_int_eq(attach(), 0);
 	ck_assert_uint_eq(attached.more.start, OTP_WALK_NONE);
@@ -251,6 +256,17 @@ START_TEST(a_chunk_whose_words_do_not_agree_is_none)
 }
 END_TEST
 
+/* They are on the stack as well. */
+START_TEST(frames_that_are_being_put_into_the_heap_are_not_callers)
+{
+	make_chunk(0, 30, 100, 5, true);
+	put64(THREAD + 0x408, ENTRY - 0x100);
+	ck_assert_int_eq(copied(), 0);
+	put64(THREAD + 0x408, ENTRY);
+	ck_assert_int_eq(copied(), -EBADMSG);
+}
+END_TEST
+
 START_TEST(a_thread_with_nothing_in_the_heap_has_no_parts)
 {
 	make_chunk(0, 60, 60, 0, true);
@@ -279,10 +295,11 @@ Suite *runtime_hotspot_frozen_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, the_way_to_the_heap_is_found_by_symbols_and_the_barriers_code);
-	tcase_add_loop_test(t, what_is_not_understood_is_not_copied, 0, 8);
+	tcase_add_loop_test(t, what_is_not_understood_is_not_copied, 0, 9);
 	tcase_add_test(t, a_machine_that_starts_is_asked_again);
 	tcase_add_test(t, chunks_are_parts_that_lead_back_to_the_entry);
 	tcase_add_loop_test(t, a_chunk_whose_words_do_not_agree_is_none, 0, 4);
+	tcase_add_test(t, frames_that_are_being_put_into_the_heap_are_not_callers);
 	tcase_add_test(t, a_thread_with_nothing_in_the_heap_has_no_parts);
 	tcase_add_test(t, chunks_that_were_not_all_copied_lead_nowhere);
 	suite_add_tcase(s, t);

@@ -66,7 +66,9 @@
 	X(klass_name, "Klass", "_name", 0)                                         \
 	X(symbol_length, "Symbol", "_length", 0)                                   \
 	X(symbol_body, "Symbol", "_body[0]", 0)                                    \
-	X(heap_collections, "CollectedHeap", "_total_collections", HOTSPOT_MAYBE)
+	X(heap_collections, "CollectedHeap", "_total_collections", HOTSPOT_MAYBE)  \
+	X(thread_anchor, "JavaThread", "_anchor", HOTSPOT_MAYBE)                   \
+	X(anchor_sp, "JavaFrameAnchor", "_last_Java_sp", HOTSPOT_MAYBE)
 
 /* Sizes of types: X(name, "type") */
 #define HOTSPOT_SIZES(X)                       \
@@ -96,7 +98,7 @@ struct hotspot {
 	uint16_t version;   /* 8, 11, ... */
 	uint16_t epoch_bytes; /* of the counter: 4 or 8 */
 	uint16_t chunk_pc, chunk_bottom, chunk_owner; /* fields of a StackChunk */
-	uint16_t reserved[3];
+	uint16_t reserved;
 #define X(name, type, field, how) uint16_t name;
 	HOTSPOT_FIELDS(X)
 #undef X

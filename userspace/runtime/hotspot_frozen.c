@@ -10,7 +10,11 @@
  * return to: JavaThread, by the key of its thread -> ContinuationEntry, on the
  * thread's stack -> Continuation -> StackChunks. Nobody else changes a chunk but
  * a collection, which moves it: the words of what is copied must agree with each
- * other, or the barrier is shown. Collectors that move objects as the thread runs
+ * other, or the barrier is shown. While the thread puts frames into a chunk, they
+ * are on its stack too, and its anchor, from which HotSpot itself begins to walk a
+ * stack, is the entry (FreezeBase::unwind_frames): what is in the chunk is not
+ * those frames' callers then, be it that the thread waits in Continuation.doYield,
+ * or at a monitor (24 and later). Collectors that move objects as the thread runs
  * (Z, Shenandoah) leave chunks that are out of date where a stale pointer leads:
  * with these nothing is copied.
  *
@@ -135,15 +139,18 @@ static int frozen_pointers(struct frozen *f, struct otp_walk_chunks *c)
 	return shift < 32 ? 0 : -ENOENT;
 }
 
-static int frozen_plan(struct frozen *f, struct otp_walk *w)
+static int frozen_plan(struct frozen *f, const struct hotspot *h, struct otp_walk *w)
 {
 	int32_t entry;
 	int err = frozen_entry(f, &entry);
 
 	if (!err)
 		err = thread_key_chain(f->file, f->memory, (uint32_t)f->value[V_KEY], w);
-	if (err || w->nr_chain == OTP_WALK_CHAIN)
+	if (err || w->nr_chain == OTP_WALK_CHAIN || h->thread_anchor == HOTSPOT_NONE || h->anchor_sp == HOTSPOT_NONE)
 		return err ? err : -ENOENT;
+	w->root_at = w->nr_chain;
+	w->root_off = h->thread_anchor + h->anchor_sp;
+	w->root_keep = 1;
 	w->chain[w->nr_chain++] = entry;
 	w->step = OTP_WALK_CHUNKS;
 	w->keep = (1u << OTP_WALK_WORDS) - 1;
@@ -166,7 +173,7 @@ int hotspot_frozen_attach(const struct runtime_file *file, struct memory *m, str
 	if (!err)
 		err = frozen_check(&f);
 	if (!err)
-		err = frozen_plan(&f, &walk);
+		err = frozen_plan(&f, h, &walk);
 	if (err)
 		return err == -EAGAIN ? err : 0;
 	h->barrier = f.value[V_BARRIER];
@@ -255,23 +262,27 @@ static int frozen_part(const struct runtime_attached *a, const struct runtime_co
 	return 0;
 }
 
+enum { ROOT_ANCHOR, ROOT_ENTRY, ROOT_OWNER, ROOT_WORDS };
+
 int hotspot_frozen(const struct runtime_attached *a, const struct runtime_copied *w, struct runtime_frozen *ret)
 {
-	if (w->nr_root != 2 || w->frame_words != BLOCK_WORDS)
+	if (w->nr_root != ROOT_WORDS || w->frame_words != BLOCK_WORDS)
 		return -ENOENT;
+	if (w->root[ROOT_ANCHOR] == w->root[ROOT_ENTRY])
+		return -EBADMSG;
 	for (uint32_t i = 0; i < w->nr_frames; i++) {
 		int err;
 
 		if (!frozen_is_head(w, i))
 			continue;
-		err = ret->nr < RUNTIME_PARTS ? frozen_part(a, w, i, w->root[1], &ret->part[ret->nr]) : -E2BIG;
+		err = ret->nr < RUNTIME_PARTS ? frozen_part(a, w, i, w->root[ROOT_OWNER], &ret->part[ret->nr]) : -E2BIG;
 		if (err && err != -ENOENT)
 			return err;
 		ret->nr += !err;
 	}
-	ret->high = w->root[0];
+	ret->high = w->root[ROOT_ENTRY];
 	ret->low = ret->high - ENTRY_ARGUMENTS;
 	ret->back_pc = w->cut ? 0 : hotspot_of(a)->entry_return;
-	ret->back_sp = w->root[0];
+	ret->back_sp = w->root[ROOT_ENTRY];
 	return ret->nr ? 0 : -ENOENT;
 }

@@ -2,21 +2,26 @@
 // Loads classes again and again, each by a loader of its own, runs their code until it is compiled, and drops them: code and
 // methods of one come to lie where those of another lay. A thread is named after the class whose code it runs.
 // Arguments: seconds, a directory with classes K0 to K15, milliseconds that a class lives, classes of a thread from one
-// collection to the next.
+// collection to the next; with one more, classes are kept: only code that was replaced is given up.
 import java.io.File;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.IntUnaryOperator;
 
 public class Churn {
 	static final int CLASSES = 16, THREADS = 2;
+	static final List<Object> KEPT = new CopyOnWriteArrayList<>();
 	static volatile int sink;
 
-	static void round(URL[] where, int n, long life) throws Exception {
+	static void round(URL[] where, int n, long life, boolean keeps) throws Exception {
 		try (URLClassLoader loader = new URLClassLoader(where, null)) {
 			IntUnaryOperator f = (IntUnaryOperator) loader.loadClass("K" + n).getConstructor().newInstance();
 			long end = System.nanoTime() + life * 1000000L;
 
+			if (keeps)
+				KEPT.add(f);
 			Thread.currentThread().setName("k" + n);
 			for (int x = n; System.nanoTime() < end; )
 				sink = x = f.applyAsInt(x);
@@ -32,7 +37,7 @@ public class Churn {
 			URL[] where = {new File(args[1]).toURI().toURL()};
 
 			for (int i = 0; System.nanoTime() < end; i++) {
-				round(where, (first + i * 7) % CLASSES, Long.parseLong(args[2]));
+				round(where, (first + i * 7) % CLASSES, Long.parseLong(args[2]), args.length > 4);
 				if (i % every == 0)
 					System.gc();
 			}

@@ -29,9 +29,16 @@ public class Virtual {
 		return after(x);
 	}
 
+	/* Since 24 who waits for a monitor gives up its carrier, too. */
+	static synchronized int alone(int x) {
+		return after(x);
+	}
+
 	static void pause(int depth) {
 		if (depth % ROUND == 0)
 			LockSupport.parkNanos(100000);
+		if (depth % ROUND == ROUND / 2)
+			sink = alone(depth);
 	}
 
 	static int north(int depth, int x) {

@@ -244,7 +244,7 @@ def large_rows(processes, exe, function, rest=lambda: None):
     row("  memory of all processes, the most", "<= 48 MiB", "%.1f MiB" % (most / (1 << 20)), most <= LARGE_BUDGET)
     row("  CPU time per sample of %d: kernel, engine, decoders" % taken, "", " ".join("%.0f" % v for v in us.values()) + " us")
     seen = after["quality"]["interpreted"]
-    row("  functions asked for; not known", "", "%d; %d" % (seen["decoders"]["functions"], seen["decoders"]["functions_failed"]))
+    row("  frames of the runtime; without a name", "", "%d; %d" % (seen["frames"], seen["frames_unknown"]))
     d.stop()
     rest()
     workloads.end_all(processes)

@@ -100,6 +100,7 @@ struct otp_walk_slots {
  */
 struct otp_walk_chunks {
 	__u64 base;  /* pointers to chunks are of 32 bits, shifted, and count from here */
+	__u64 also;  /* a word that is anywhere, and copied with them */
 	__u8 shift;
 	__u8 wide;   /* 1: they are of 64 bits */
 	__s16 owner; /* from the node: the coroutine; a whole pointer */
@@ -107,7 +108,7 @@ struct otp_walk_chunks {
 	__s16 outer; /* from a chunk: the next one */
 	__s16 sp, end; /* from a chunk: where its frames begin and end, in words */
 	__s16 stack; /* from a chunk: the word that those count from */
-	__u16 reserved[5];
+	__u16 reserved;
 };
 
 /* ARRAY: a word that is anywhere, and follows the root's words; 0: none. */
@@ -150,8 +151,8 @@ struct otp_walk_also {
  * CHUNKS: the node leads to the coroutine, that to its chunks, innermost first; of
  * each its first block, with OTP_WALK_MISSING(0), then the blocks of its frames up
  * to where they end; the first of those holds the 16 bytes below its stack pointer.
- * Behind the root's words follow the node, and the coroutine. A chunk that holds no
- * frame has its first block alone; others are at most OTP_WALK_CHUNKS_MAX.
+ * Behind the root's words follow the node, the coroutine, and the word from
+ * elsewhere, 0 where it cannot be read. There are at most OTP_WALK_CHUNKS_MAX.
  *
  * SLOTS: a frame ends where its address is; the word link leads to the next one,
  * which lies as many bytes lower as it says, without its lowest bits; or, if it is
@@ -381,16 +382,13 @@ static __always_inline int otp_walk_in_block(__s16 at)
 static __always_inline int otp_walk_chunks_sound(const struct otp_walk *p)
 {
 	const struct otp_walk_chunks *c = &p->chunks;
-	__u32 i, reserved = 0;
 
 	if (p->step != OTP_WALK_CHUNKS)
 		return 1;
-	for (i = 0; i < 5; i++)
-		reserved |= c->reserved[i];
 	if (p->start == OTP_WALK_CALL || p->stride != OTP_WALK_BLOCK || p->keep != (1U << OTP_WALK_WORDS) - 1 ||
 	    p->copy_off || p->nr_subs || p->tag)
 		return 0;
-	return !reserved && c->shift < 32 && c->wide <= 1 && c->chunk % 4 == 0 && c->outer % 4 == 0 &&
+	return !c->reserved && c->shift < 32 && c->wide <= 1 && c->chunk % 4 == 0 && c->outer % 4 == 0 &&
 	       otp_walk_in_block(c->sp) && otp_walk_in_block(c->end);
 }
 
@@ -905,15 +903,18 @@ static __always_inline int otp_walk_enter_chunk(struct otp_walker *w, __u64 poin
 
 static __always_inline int otp_walk_enter_chunks(struct otp_walker *w)
 {
-	__u64 owner = 0;
+	__u64 owner = 0, also = 0;
 
 	if (otp_walk_pointer(w, &owner, w->node + w->ready.plan.chunks.owner))
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
 	if (!owner)
 		return otp_walk_over(w, OTP_WALK_END_NO_ROOT);
+	if (otp_walk_pointer(w, &also, w->ready.plan.chunks.also))
+		also = 0;
 	otp_walk_put(w, w->node);
 	otp_walk_put(w, owner);
-	w->root_words += 2;
+	otp_walk_put(w, also);
+	w->root_words += 3;
 	return otp_walk_enter_chunk(w, owner + w->ready.plan.chunks.chunk);
 }
 

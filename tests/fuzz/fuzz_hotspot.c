@@ -38,15 +38,15 @@ static void step_out(const struct runtime_attached *a, struct runtime_code_made 
 /* What is copied of the heap is any blocks: the input's. */
 static void go_to_heap(struct runtime_attached *a, const uint8_t *data, size_t size)
 {
-	static uint64_t words[3 + 24 * (OTP_WALK_WORDS + 1)];
+	static uint64_t words[4 + 24 * (OTP_WALK_WORDS + 1)];
 	struct hotspot *h = (void *)a->param;
-	struct runtime_copied copied = {.root = words, .nr_root = 3, .frames = words + 3, .frame_words = OTP_WALK_WORDS + 1,
+	struct runtime_copied copied = {.root = words, .nr_root = 4, .frames = words + 4, .frame_words = OTP_WALK_WORDS + 1,
 					.cut = size & 1};
 	struct runtime_frozen frozen = {0};
 
 	memset(words, 0, sizeof(words));
 	memcpy(words, data, MIN(size, sizeof(words)));
-	copied.nr_frames = (uint32_t)((MAX(MIN(size, sizeof(words)), 24u) - 24) / (8 * (OTP_WALK_WORDS + 1)));
+	copied.nr_frames = (uint32_t)((MAX(MIN(size, sizeof(words)), 32u) - 32) / (8 * (OTP_WALK_WORDS + 1)));
 	h->chunk_pc = 16;
 	h->chunk_bottom = 28;
 	h->chunk_owner = 44;

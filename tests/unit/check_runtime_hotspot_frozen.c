@@ -139,7 +139,7 @@ START_TEST(the_way_to_the_heap_is_found_by_symbols_and_the_barriers_code)
 	ck_assert_uint_eq(w->chunks.wide, 0);
 	ck_assert_int_eq(w->chunks.chunk, 32);
 	ck_assert_uint_eq(h->barrier, BARRIER);
-	ck_assert_uint_eq(h->entry_return, RETURN);
+	ck_assert_uint_eq(w->chunks.also, VARIABLES + place(2));
 }
 END_TEST
 
@@ -168,6 +168,19 @@ START_TEST(what_is_not_understood_is_not_copied)
 	ck_assert_int_eq(attach(), 0);
 	ck_assert_uint_eq(attached.more.start, OTP_WALK_NONE);
 	ck_assert_uint_eq(h->barrier, 0);
+}
+END_TEST
+
+/* The first virtual thread is what makes the code that they begin in. */
+START_TEST(where_virtual_threads_return_to_may_be_known_later)
+{
+	put64(VARIABLES + place(variable("_ZN17ContinuationEntry10_return_pcE")), 0);
+	ck_assert_int_eq(attach(), 0);
+	ck_assert_uint_eq(attached.more.step, OTP_WALK_CHUNKS);
+	put64(VARIABLES + place(variable("_ZN12StubRoutines19_cont_returnBarrierE")), 0);
+	h->barrier = 0;
+	ck_assert_int_eq(attach(), 0);
+	ck_assert_uint_eq(attached.more.start, OTP_WALK_NONE);
 }
 END_TEST
 
@@ -296,6 +309,7 @@ Suite *runtime_hotspot_frozen_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, the_way_to_the_heap_is_found_by_symbols_and_the_barriers_code);
 	tcase_add_loop_test(t, what_is_not_understood_is_not_copied, 0, 9);
+	tcase_add_test(t, where_virtual_threads_return_to_may_be_known_later);
 	tcase_add_test(t, a_machine_that_starts_is_asked_again);
 	tcase_add_test(t, chunks_are_parts_that_lead_back_to_the_entry);
 	tcase_add_loop_test(t, a_chunk_whose_words_do_not_agree_is_none, 0, 4);

@@ -592,10 +592,11 @@ static struct otp_walk chunks(void)
 	poke(AT + 0x40, AT + 0x80);
 	poke(AT + 0x80 + 8, ENTRY);
 	poke(ENTRY + 16, OWNER);
+	poke(AT + 0x500, 0x55);
 	poke(OWNER + 32, (CHUNK(0) - AT) >> 3 << 32 | 7);
 	return (struct otp_walk){.start = OTP_WALK_TLS, .nr_chain = 2, .chain = {0x40, 8}, .step = OTP_WALK_CHUNKS,
 				 .keep = 0xffff, .stride = OTP_WALK_BLOCK, .frames_max = 100,
-				 .chunks = {.base = AT, .shift = 3, .owner = 16, .chunk = 36, .outer = 40, .sp = 24, .end = 12,
+				 .chunks = {.base = AT, .also = AT + 0x500, .shift = 3, .owner = 16, .chunk = 36, .outer = 40, .sp = 24, .end = 12,
 					    .stack = CHUNK_STACK}};
 }
 
@@ -633,9 +634,10 @@ START_TEST(chunks_are_copied_from_their_stack_pointer_to_their_end)
 	run(&p, AT);
 	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
 	ck_assert_uint_eq(head.step, OTP_WALK_CHUNKS);
-	ck_assert_uint_eq(head.root_words, 2);
+	ck_assert_uint_eq(head.root_words, 3);
 	ck_assert_uint_eq(word(0), ENTRY);
 	ck_assert_uint_eq(word(1), OWNER);
+	ck_assert_uint_eq(word(2), 0x55);
 	ck_assert_uint_eq(expect_chunk(expect_chunk(expect_chunk(0, 0, 20, 90), 1, 64, 64), 2, 3, 200), head.frames);
 }
 END_TEST
@@ -661,7 +663,7 @@ START_TEST(where_there_are_no_chunks_little_is_read)
 {
 	static const struct { uint64_t at, end, words; } none[] = {
 		{AT + 0x40, OTP_WALK_END_NO_ROOT, 0}, {AT + 0x88, OTP_WALK_END_NO_ROOT, 0},
-		{ENTRY + 16, OTP_WALK_END_NO_ROOT, 0}, {OWNER + 32, OTP_WALK_END_DONE, 2},
+		{ENTRY + 16, OTP_WALK_END_NO_ROOT, 0}, {OWNER + 32, OTP_WALK_END_DONE, 3},
 	};
 	struct otp_walk p = chunks();
 
@@ -671,7 +673,7 @@ START_TEST(where_there_are_no_chunks_little_is_read)
 	ck_assert_uint_eq(head.end, none[_i].end);
 	ck_assert_uint_eq(head.frames, 0);
 	ck_assert_uint_eq(head.root_words, none[_i].words);
-	ck_assert_uint_le(reads, 4);
+	ck_assert_uint_le(reads, 5);
 }
 END_TEST
 
@@ -1025,7 +1027,7 @@ static void break_plan(struct otp_walks *s, int how)
 	case 36: *p = chunks(); p->chunks.end = OTP_WALK_BLOCK; break;
 	case 37: *p = chunks(); p->chunks.sp = 2; break;
 	case 38: *p = chunks(); p->chunks.shift = 32; break;
-	case 39: *p = chunks(); p->chunks.reserved[4] = 1; break;
+	case 39: *p = chunks(); p->chunks.reserved = 1; break;
 	case 40: *p = chunks(); p->via = 8; break;
 	case 41:
 		p->step = OTP_WALK_ARRAY;

@@ -94,7 +94,7 @@ struct hotspot {
 	uint64_t epoch;	    /* when it was attached */
 	uint64_t code_epoch_at; /* a counter that rises before compiled code is given up; 0: none is known */
 	uint64_t code_epoch;	/* when it was attached */
-	uint64_t barrier, entry_return; /* where frames of virtual threads return whose callers are in the heap, and the outermost */
+	uint64_t barrier; /* where frames of virtual threads return whose callers are in the heap; 0: these are not known */
 	uint16_t version;   /* 8, 11, ... */
 	uint16_t epoch_bytes; /* of the counter: 4 or 8 */
 	uint16_t chunk_pc, chunk_bottom, chunk_owner; /* fields of a StackChunk */

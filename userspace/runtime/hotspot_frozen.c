@@ -97,10 +97,12 @@ static int frozen_read(struct frozen *f)
 	return 0;
 }
 
-/* Offsets are worked out, and stubs made, while the virtual machine starts. */
+/* Offsets are worked out while the virtual machine starts, when its stubs are there: -XX:-VMContinuations has no barrier. */
 static int frozen_check(const struct frozen *f)
 {
-	for (uint32_t i = V_BARRIER; i <= V_STACK; i++)
+	if (!f->value[V_BARRIER])
+		return -ENOENT;
+	for (uint32_t i = V_TAIL; i <= V_STACK; i++)
 		if (!f->value[i])
 			return -EAGAIN;
 	for (uint32_t i = V_TAIL; i <= V_STACK; i++)
@@ -159,6 +161,8 @@ static int frozen_plan(struct frozen *f, const struct hotspot *h, struct otp_wal
 	w->chunks = (struct otp_walk_chunks){
 		.owner = ENTRY_OWNER, .chunk = (int16_t)f->value[V_TAIL], .outer = (int16_t)f->value[V_PARENT],
 		.sp = (int16_t)f->value[V_SP], .end = (int16_t)f->value[V_SIZE], .stack = (int16_t)f->value[V_STACK],
+		/* Known once the first virtual thread has run. */
+		.also = f->file->bias + f->symbol[V_RETURN].value,
 	};
 	err = frozen_pointers(f, &w->chunks);
 	return err || otp_walk_plan_sound(w) ? err : -ENOENT;
@@ -177,7 +181,6 @@ int hotspot_frozen_attach(const struct runtime_file *file, struct memory *m, str
 	if (err)
 		return err == -EAGAIN ? err : 0;
 	h->barrier = f.value[V_BARRIER];
-	h->entry_return = f.value[V_RETURN];
 	h->chunk_pc = (uint16_t)f.value[V_PC];
 	h->chunk_bottom = (uint16_t)f.value[V_BOTTOM];
 	h->chunk_owner = (uint16_t)f.value[V_OWNER];
@@ -262,7 +265,7 @@ static int frozen_part(const struct runtime_attached *a, const struct runtime_co
 	return 0;
 }
 
-enum { ROOT_ANCHOR, ROOT_ENTRY, ROOT_OWNER, ROOT_WORDS };
+enum { ROOT_ANCHOR, ROOT_ENTRY, ROOT_OWNER, ROOT_RETURN, ROOT_WORDS };
 
 int hotspot_frozen(const struct runtime_attached *a, const struct runtime_copied *w, struct runtime_frozen *ret)
 {
@@ -282,7 +285,7 @@ int hotspot_frozen(const struct runtime_attached *a, const struct runtime_copied
 	}
 	ret->high = w->root[ROOT_ENTRY];
 	ret->low = ret->high - ENTRY_ARGUMENTS;
-	ret->back_pc = w->cut ? 0 : hotspot_of(a)->entry_return;
+	ret->back_pc = w->cut ? 0 : w->root[ROOT_RETURN];
 	ret->back_sp = w->root[ROOT_ENTRY];
 	return ret->nr ? 0 : -ENOENT;
 }

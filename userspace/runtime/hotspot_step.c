@@ -289,7 +289,7 @@ static int hotspot_step_by_kind(const struct hotspot *h, const struct runtime_co
 /* Of frames in the heap, the outermost one's return address is 0. */
 static bool hotspot_step_leaves_part(const struct hotspot *h, uint64_t pc)
 {
-	return !pc || pc == h->barrier || pc == h->entry_return;
+	return !pc || pc == h->barrier;
 }
 
 int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,

@@ -76,6 +76,7 @@
 	X(const_bytes, "ConstMethod")          \
 	X(pool_bytes, "ConstantPool")
 
+#define HOTSPOT_GC_GIVES_UP_CODE 20 /* the version that has no sweeper any more */
 #define HOTSPOT_SHORT_FIELDS 23 /* the version whose blobs have fields of 16 bits */
 
 #define HOTSPOT_OPENJ9 "J9_CreateJavaVM" /* a function of another virtual machine */

@@ -46,6 +46,21 @@ static int fake_frame_of(const struct runtime_attached *a, const struct runtime_
 
 static uint64_t code_identity;
 static bool code_is_gone;
+static const struct otp_walked *stack_walk; /* of the sample whose stack is unwound; NULL: none */
+static uint64_t code_epoch; /* in which it is read; 0: it has none */
+
+/* A sample's epochs are its root's two words. */
+static uint64_t fake_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root)
+{
+	(void)a;
+	return nr_root == 2 && code_epoch ? root[0] : 0;
+}
+
+static uint64_t fake_code_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root)
+{
+	(void)a;
+	return nr_root == 2 && code_epoch ? root[1] : 0;
+}
 
 static int fake_code_at(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
@@ -54,6 +69,7 @@ static int fake_code_at(const struct runtime_attached *a, struct memory *m, uint
 	ret->code.start = pc & ~0xfffULL;
 	ret->code.end = ret->code.start + 0x100;
 	ret->code.identity[0] = code_identity;
+	ret->code.epoch = code_epoch;
 	if (ret->code.start == 0x72000) {
 		strcpy(ret->code.name, "[fake stub]");
 		return 0;
@@ -105,6 +121,7 @@ static void fake_context(const struct runtime_attached *a, const struct runtime_
 static const struct runtime_ops ops = {.name = "fake", .label = "Fake", .kind = KIND_LUAJIT, .attach = fake_attach_more,
 				       .decode = fake_decode, .frame = fake_frame_of, .library = "fake",
 				       .context = fake_context, .named = "fake.name",
+				       .epoch = fake_epoch, .code_epoch = fake_code_epoch,
 				       .code = fake_code_at, .step = fake_step};
 static const struct runtime_ops *const list[] = {&ops, NULL};
 
@@ -199,6 +216,8 @@ static void setup(void)
 	walks_known = 0;
 	code_identity = (uint64_t)(uintptr_t)codes;
 	code_is_gone = false;
+	code_epoch = 0;
+	stack_walk = NULL;
 	has_more = false;
 	questions = 0;
 	ledger = (struct ledger_engine){0};
@@ -605,7 +624,7 @@ static const struct unwind_code *begin_stack(uint64_t time_ns, uint64_t now_ns, 
 {
 	static struct sample s;
 
-	s = (struct sample){.head = {.time_ns = time_ns}, .stack = (const void *)words, .stack_len = len};
+	s = (struct sample){.head = {.time_ns = time_ns}, .walks = {stack_walk}, .stack = (const void *)words, .stack_len = len};
 	return runtimes_begin_stack(runtimes, &process, &s, now_ns);
 }
 
@@ -707,6 +726,41 @@ START_TEST(code_that_is_another_by_now_is_not_named)
 	ck_assert_str_eq(expand(1, 0), "");
 	ck_assert_int_eq(unwind_code(seen + CODES_TRUST_NS + 6, false), 0);
 	ck_assert_str_eq(expand(1, 0), "two");
+	unwinder_free(unwinder);
+}
+END_TEST
+
+static void take_in_epochs(uint64_t epoch, uint64_t of_code)
+{
+	static struct {
+		struct otp_walked head;
+		uint64_t root[2];
+	} walk;
+
+	walk.head = (struct otp_walked){.generation = generation_of(&process), .root_words = 2, .frame_words = 3};
+	walk.root[0] = epoch;
+	walk.root[1] = of_code;
+	stack_walk = &walk.head;
+}
+
+/* While functions stay, and their names with them. */
+START_TEST(code_that_was_given_up_is_not_named_however_soon)
+{
+	code_epoch = 7;
+	map_code();
+	meet();
+	take_in_epochs(5, 7);
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC, false), 0);
+	ck_assert_str_eq(expand(1, 0), "one");
+	code_epoch = 9;
+	code_identity = (uint64_t)(uintptr_t)&codes[1];
+	take_in_epochs(5, 9);
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC + 1, false), 0);
+	ck_assert_str_eq(expand(1, 0), "two");
+	/* A sample of before that is judged only now. */
+	take_in_epochs(5, 7);
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC - 1, true), 0);
+	ck_assert_str_eq(expand(1, 0), "");
 	unwinder_free(unwinder);
 }
 END_TEST
@@ -954,6 +1008,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, a_full_table_of_functions_begins_anew_for_code_as_well);
 	tcase_add_test(t, regions_of_one_process_cost_others_no_functions);
 	tcase_add_test(t, code_that_is_another_by_now_is_not_named);
+	tcase_add_test(t, code_that_was_given_up_is_not_named_however_soon);
 	tcase_add_test(t, unknown_code_is_guessed_at);
 	tcase_add_test(t, a_runtimes_library_is_wanted_before_its_code_is_left);
 	tcase_add_test(t, processes_are_bounded);

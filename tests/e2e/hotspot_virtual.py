@@ -64,20 +64,14 @@ def judge(label, samples):
         names = lib.user_part(s)[0]
         if any(map(UNKNOWN.fullmatch, names)):
             unknown += s.count
-            if os.environ.get("SHOW"):
-                print("UNKNOWN", "\n".join(names), s.count, "\n")
         elif any(map(PROGRAM.fullmatch, names)):
             fault = fault_of(names)
             right += s.count * (fault is None)
             if fault is None and HEAP in names:
                 moves += s.count * any(map(MOVES.fullmatch, names))
                 heap += s.count * (not any(map(MOVES.fullmatch, names)))
-                if os.environ.get("SHOW") and not any(map(MOVES.fullmatch, names)):
-                    print("\n".join(names), s.count, "\n")
             if fault:
                 faults[fault] += s.count
-                if os.environ.get("SHOW"):
-                    print("FAULT", fault, "\n" + "\n".join(names), s.count, "\n")
     if hotspot_lib.too_busy("%s: virtual threads" % label, right + faults.total()):
         return
     lib.ok(right and faults.total() <= 0.01 * (right + faults.total()), "%s: %d stacks of virtual threads lead to the start of "

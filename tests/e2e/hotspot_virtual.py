@@ -13,7 +13,9 @@ import lib
 
 HZ = lib.rate(499)
 SECONDS = int(os.environ.get("SECONDS", 20 if hotspot_lib.ALL else 6))
-MODES = {"tiered": [], "interpreted": ["-Xint"], "C1": ["-XX:TieredStopAtLevel=1"], "C2": ["-XX:-TieredCompilation"]}
+MODES = {"tiered": [], "interpreted": ["-Xint"], "C1": ["-XX:TieredStopAtLevel=1"], "C2": ["-XX:-TieredCompilation"],
+         "serial": ["-XX:+UseSerialGC"], "parallel": ["-XX:+UseParallelGC"], "uncompressed": ["-XX:-UseCompressedOops"],
+         "compact headers": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseCompactObjectHeaders"]}
 PROGRAM = re.compile(r"Virtual\.(still|after|down|stays|computes|waits|turns|pause|alone|north|east|south|west)\(.*")
 # What may call each, from the virtual thread's start on.
 AROUND = {"north", "east", "south", "west"}

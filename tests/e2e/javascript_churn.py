@@ -17,14 +17,14 @@ MODES = os.environ.get("MODES", "")
 LONG = ALL or MODES or churn_lib.SAMPLES
 # Program, options, milliseconds that a function lives (0: for some calls), the highest share of stacks that are not known.
 RUNS = {
-    "functions": ("churn.js", [], 1000, 0.05),
-    "modules of an instant": ("wasm_churn.js", [], 0, 0.9),
-    "functions of an instant": ("churn.js", [], 0, 0.9),
-    "functions of 100 ms": ("churn.js", [], 100, 0.3),
+    "functions": ("churn.js", [], 1000, 0.01),
+    "modules of an instant": ("wasm_churn.js", [], 0, 0.03),
+    "functions of an instant": ("churn.js", [], 0, 0.03),
+    "functions of 100 ms": ("churn.js", [], 100, 0.03),
     "baseline": ("churn.js", ["--always-sparkplug"], 1000, 0.01),
     "jitless": ("churn.js", ["--jitless"], 1000, 0.01),
     "modules": ("wasm_churn.js", [], 1000, 0.01),
-    "modules of 100 ms": ("wasm_churn.js", [], 100, 0.3),
+    "modules of 100 ms": ("wasm_churn.js", [], 100, 0.03),
 }
 START = 1.0  # seconds until V8 is known
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORLD_BYTES (256u << 10)
+#define WORLD_BYTES (384u << 10)
 #include "tests/lib/world.h"
 
 #include "base/cleanup.h"
@@ -35,6 +35,18 @@ static void step_out(const struct runtime_attached *a, struct runtime_code_made 
 	}
 }
 
+/* A function whose closure is gone. */
+static void decode_by_scripts(struct runtime_attached *a)
+{
+	struct v8_epochs now;
+
+	if (v8_epoch_attach((struct v8 *)a->param, &memory, &a->walk) || v8_epochs_now(v8_of(a), &memory, &now))
+		return;
+	memory_question(&memory);
+	world_decode(&runtime_v8, a, &(struct runtime_frame){.key = VW_BYTECODES, .flags = RUNTIME_HINTED,
+							     .cookie = {[1] = V8_BY_BYTECODES, [RUNTIME_COOKIE_EPOCH] = now.epoch}});
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint64_t places[] = {VW_CODE_START + 0x20,		  VW_CODE_START + 0x70,
@@ -49,11 +61,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(world, 0, sizeof(world));
 	v8_world_make(&a, data[1] % VW_ROWS);
 	v8_wasm_put(&a, data[1] % VW_ROWS);
+	v8_put_scripts(&v8_rows[data[1] % VW_ROWS], VW_ISOLATE);
 	for (size_t i = 2; i < size;)
 		i += world_lay(data + i, size - i);
 	memset(&made, 0, sizeof(made));
 	memory_question(&memory);
 	world_decode(&runtime_v8, &a, &(struct runtime_frame){.key = VW_FUNCTION, .cookie = {VW_BYTECODES}});
+	memory_question(&memory);
+	decode_by_scripts(&a);
 	memory_question(&memory);
 	if (v8_code(&a, &memory, places[data[0] % ARRAY_SIZE(places)], &made))
 		return 0;

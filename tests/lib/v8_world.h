@@ -36,6 +36,10 @@
 #define VW_EXITS      0x70
 #define VW_CODE(row)  ((row)->stream_code ? WORLD + 0xf001 : VW_CODE_START - (row)->stream_start + 1)
 #define VW_WRAPPER    (WORLD + 0xf101)
+#define VW_SCRIPTS    (WORLD + 0x41001) /* a list, behind the isolate's begin */
+#define VW_FUNCTIONS  (WORLD + 0x42001) /* likewise, of a script's functions */
+#define VW_WEAK	      2u
+#define VW_CLEARED    3u
 
 static inline void v8_layout(struct v8 *v, uint16_t row)
 {
@@ -188,6 +192,22 @@ static inline void v8_put_code(const struct v8_row *row)
 	put(VW_CODE_START, code, sizeof(code));
 	put(VW_CODE_START + VW_JUMP, jump, sizeof(jump));
 	put(VW_CODE_START + 0x50, epilogue, sizeof(epilogue));
+}
+
+/* An isolate's list of scripts, the second of which has the first function, as its third. */
+static inline void v8_put_scripts(const struct v8_row *row, uint64_t isolate)
+{
+	put64(isolate + row->isolate_scripts, VW_SCRIPTS);
+	v8_put_object(VW_SCRIPTS, 160);
+	v8_put_smi(VW_SCRIPTS - 1 + 16, 2);
+	put64(VW_SCRIPTS - 1 + 24, VW_CLEARED);
+	put64(VW_SCRIPTS - 1 + 32, VW_SCRIPT | VW_WEAK);
+	put64(VW_SCRIPT - 1 + row->script_functions, VW_FUNCTIONS);
+	v8_put_object(VW_FUNCTIONS, 161);
+	v8_put_smi(VW_FUNCTIONS - 1 + 8, 3);
+	put64(VW_FUNCTIONS - 1 + 16, VW_CLEARED);
+	put64(VW_FUNCTIONS - 1 + 24, VW_SCOPE(1) | VW_WEAK);
+	put64(VW_FUNCTIONS - 1 + 32, VW_SHARED(0) | VW_WEAK);
 }
 
 static inline void v8_world_make(struct runtime_attached *a, uint16_t row)

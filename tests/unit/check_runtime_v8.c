@@ -51,8 +51,10 @@ static int decode_bytecodes(uint64_t bytecodes, uint64_t closure, uint64_t epoch
 
 static void put_epochs(uint32_t epoch, uint32_t moved)
 {
-	put32(VW_ISOLATE + v8_rows[VW_ROW].isolate_epoch, epoch);
-	put32(VW_ISOLATE + v8_rows[VW_ROW].isolate_epoch + 4, moved);
+	const struct v8_row *row = v8_row(v8_of(&attached));
+
+	put32(VW_ISOLATE + row->isolate_epoch, epoch);
+	put32(VW_ISOLATE + row->isolate_epoch + 4, moved);
 }
 
 static int attach_epoch(void)
@@ -595,6 +597,92 @@ START_TEST(with_several_isolates_epochs_are_not_known)
 }
 END_TEST
 
+/* A closure that was made for one call, and what lies in its place now. */
+START_TEST(bytecodes_whose_closure_is_dead_are_found_by_the_lists_of_scripts)
+{
+	setup_row((uint16_t)_i);
+	v8_put_scripts(&v8_rows[_i], VW_ISOLATE);
+	attach_epoch();
+	put64(VW_FUNCTION - 1, VW_MAP(40));
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch_of(6)), 0);
+	ck_assert_str_eq(function.name, "first");
+	ck_assert_str_eq(function.file, "/srv/app.js");
+	ck_assert_uint_eq(function.epoch, epoch_of(6));
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES + 0x100, VW_FUNCTION, epoch_of(6)), -ESTALE);
+	v8_put_smi(VW_SCRIPTS - 1 + 16, -1);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch_of(6)), -ESTALE);
+}
+END_TEST
+
+/* As of baseline code. */
+START_TEST(bytecodes_behind_code_are_found_by_the_lists_of_scripts)
+{
+	const struct v8_row *row = &v8_rows[VW_ROW];
+
+	v8_put_scripts(row, VW_ISOLATE);
+	attach_epoch();
+	put64(VW_SHARED(0) - 1 + row->shared_data, VW_CODE(row));
+	put64(VW_CODE(row) - 1 + row->code_interpreted, VW_BYTECODES);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, epoch_of(6)), 0);
+	ck_assert_str_eq(function.name, "first");
+}
+END_TEST
+
+/* What a collection has found to be dead, it takes out of the lists before it counts; the objects stay for a while. */
+START_TEST(what_is_dead_is_in_no_list)
+{
+	v8_put_scripts(&v8_rows[VW_ROW], VW_ISOLATE);
+	attach_epoch();
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, epoch_of(6)), 0);
+	put_epochs(7, 107);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, epoch_of(6)), -ESTALE);
+	put64(VW_FUNCTIONS - 1 + 32, VW_CLEARED);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, epoch_of(7)), -ESTALE);
+	put64(VW_FUNCTIONS - 1 + 32, VW_SHARED(0) | VW_WEAK);
+	put64(VW_SCRIPTS - 1 + 32, VW_CLEARED);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, epoch_of(7)), -ESTALE);
+}
+END_TEST
+
+/* Others may have lain where they lie when the sample was taken. */
+START_TEST(without_epochs_no_list_tells_whose_bytecodes_these_were)
+{
+	v8_put_scripts(&v8_rows[VW_ROW], VW_ISOLATE);
+	attach_epoch();
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, 0), -ESTALE);
+	put64(VW_NODE(7), VW_NODE(10));
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, epoch_of(6)), -ESTALE);
+}
+END_TEST
+
+/* One of many functions, each of which lies on a page of its own. */
+START_TEST(a_long_list_is_searched_by_several_questions)
+{
+	const struct v8_row *row = &v8_rows[VW_ROW];
+	const uint32_t nr = 600, page = 4096, alone = 0x60000;
+	int asked = 1;
+
+	v8_put_scripts(row, VW_ISOLATE);
+	attach_epoch();
+	v8_put_smi(VW_FUNCTIONS - 1 + 8, (int32_t)nr);
+	for (uint32_t i = 0; i < nr; i++)
+		put64(VW_FUNCTIONS - 1 + 16 + 8ULL * i, (WORLD + alone + i % 128 * page + 1) | VW_WEAK);
+	for (uint32_t i = 0; i < 128; i++) {
+		v8_put_object(WORLD + alone + i * page + 1, 262);
+		put64(WORLD + alone + i * page + row->shared_data, VW_BYTECODES + 0x40);
+	}
+	v8_put_object(VW_BYTECODES + 0x40, 191);
+	put64(VW_FUNCTIONS - 1 + 16 + 8ULL * (nr - 1), VW_SHARED(0) | VW_WEAK);
+	while (decode_bytecodes(VW_BYTECODES, 0, epoch_of(6)) && asked < 10) {
+		ck_assert_uint_le(memory.bytes, 2u << 20);
+		asked++;
+	}
+	ck_assert_int_gt(asked, 1);
+	ck_assert_int_lt(asked, 10);
+	ck_assert_str_eq(function.name, "first");
+}
+END_TEST
+
 /* As it may hold more than was asked for. */
 START_TEST(code_of_a_former_epoch_is_described_anew)
 {
@@ -836,6 +924,11 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_closure_is_known_until_something_moves);
 	tcase_add_test(t, until_there_is_an_isolate_nothing_is_attached);
 	tcase_add_test(t, with_several_isolates_epochs_are_not_known);
+	tcase_add_loop_test(t, bytecodes_whose_closure_is_dead_are_found_by_the_lists_of_scripts, 0, VW_ROWS);
+	tcase_add_test(t, bytecodes_behind_code_are_found_by_the_lists_of_scripts);
+	tcase_add_test(t, what_is_dead_is_in_no_list);
+	tcase_add_test(t, without_epochs_no_list_tells_whose_bytecodes_these_were);
+	tcase_add_test(t, a_long_list_is_searched_by_several_questions);
 	tcase_add_test(t, code_of_a_former_epoch_is_described_anew);
 	tcase_add_test(t, optimized_code_has_what_was_inlined);
 	tcase_add_loop_test(t, what_lies_between_places_of_an_inlined_function_is_its_own, 0, VW_ROWS);

@@ -92,7 +92,7 @@ struct v8_row {
 	uint8_t major, minor;
 	/* Offsets. */
 	uint16_t shared_data, shared_name, shared_script, shared_literal;
-	uint16_t script_id, script_line, bytecode_positions, interpreter_bytecodes;
+	uint16_t script_id, script_line, script_functions, bytecode_positions, interpreter_bytecodes;
 	uint16_t scope_flags, scope_locals, scope_names; /* of a ScopeInfo; where its variable part begins */
 	uint16_t scope_positions; /* 0: behind its variable part */
 	uint8_t scope_module; /* the type of a module's scope */
@@ -106,6 +106,7 @@ struct v8_row {
 	uint8_t deopt_literals, deopt_id, deopt_shared, deopt_inlining; /* indices of deoptimization data */
 	uint8_t shared_wrapped;	     /* there, the function is behind an object, at this offset; 0: it is not */
 	uint16_t type_trusted_bytes; /* arrays of bytes outside of the sandbox, if there is one */
+	uint32_t isolate_scripts; /* of an Isolate: the list of its scripts */
 	uint32_t isolate_epoch; /* of an Isolate: how often its whole heap was marked and swept; then, collections of any kind */
 	uint8_t kind_baseline, kind_maglev, kind_optimized, kind_mask; /* of a Code's flags */
 	struct v8_wasm_row wasm;
@@ -189,6 +190,9 @@ int32_t v8_shared_start(const struct v8 *v, struct memory *m, const struct v8_sh
 void v8_script_file(const struct v8 *v, struct memory *m, uint64_t script, char to[RUNTIME_PATH_MAX]);
 int v8_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 	      struct runtime_function *ret);
+
+/* v8_scripts.c: the function of bytecodes, by the lists of an isolate. -ESTALE: it was not found. */
+int v8_scripts_find(const struct v8 *v, struct memory *m, uint64_t isolate, uint64_t bytecodes, struct v8_shared *ret);
 
 /* v8_bytes.c: a span of memory, byte after byte. */
 struct v8_bytes {

@@ -154,12 +154,15 @@ static int v8_function_shared(const struct v8 *v, struct memory *m, uint64_t fun
 	return err ? err : v8_shared_read(v, m, shared, ret);
 }
 
-/* Bytecodes do not lead to their function. A closure does, as long as it lives, which may be for one call. */
+/*
+ * Bytecodes do not lead to their function. A closure does, as long as it lives, which may be for one call; else the isolate's
+ * lists do, in the epoch of the sample, when bytecodes are what they were.
+ */
 static int v8_bytecodes_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, struct v8_shared *ret)
 {
 	if (v8_function_shared(v, m, f->cookie[RUNTIME_COOKIE_HINT], ret) == 0 && ret->bytecodes == f->key)
 		return 0;
-	return -ESTALE;
+	return f->cookie[RUNTIME_COOKIE_EPOCH] ? v8_scripts_find(v, m, v->isolate, f->key, ret) : -ESTALE;
 }
 
 static int v8_frame_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, struct v8_shared *ret)
@@ -331,6 +334,7 @@ int v8_decode(const struct runtime_attached *a, struct memory *m, const struct r
 {
 	const struct v8 *v = v8_of(a);
 	struct v8_epochs before, after;
+	struct runtime_frame of = *f;
 	int err = -ESTALE;
 
 	if (f->cookie[1] == V8_BY_WASM)
@@ -340,7 +344,8 @@ int v8_decode(const struct runtime_attached *a, struct memory *m, const struct r
 		ret->nr_lines = 0;
 		if (v8_epochs_now(v, m, &before))
 			return -EFAULT;
-		err = v8_is_of_epoch(f, &before) ? v8_decode_javascript(v, m, f, ret) : -ESTALE;
+		of.cookie[RUNTIME_COOKIE_EPOCH] = before.epoch ? f->cookie[RUNTIME_COOKIE_EPOCH] : 0;
+		err = v8_is_of_epoch(f, &before) ? v8_decode_javascript(v, m, &of, ret) : -ESTALE;
 		if (v8_epochs_now(v, m, &after))
 			return -EFAULT;
 		ret->epoch = f->cookie[RUNTIME_COOKIE_EPOCH] ? before.epoch : 0;

@@ -15,16 +15,18 @@ HZ = lib.rate(997)
 SECONDS = int(os.environ.get("SECONDS", 12 if ALL else 3))
 MODES = os.environ.get("MODES", "")
 LONG = ALL or MODES or churn_lib.SAMPLES
-# Program, options, milliseconds that a function lives (0: for some calls), the highest share of stacks that are not known.
+# Program, options, milliseconds that a function lives (0: for some calls) and how many workers there are (0: the main thread
+# works), the highest share of stacks that are not known.
 RUNS = {
-    "functions": ("churn.js", [], 1000, 0.01),
-    "modules of an instant": ("wasm_churn.js", [], 0, 0.03),
-    "functions of an instant": ("churn.js", [], 0, 0.03),
-    "functions of 100 ms": ("churn.js", [], 100, 0.03),
-    "baseline": ("churn.js", ["--always-sparkplug"], 1000, 0.01),
-    "jitless": ("churn.js", ["--jitless"], 1000, 0.01),
-    "modules": ("wasm_churn.js", [], 1000, 0.01),
-    "modules of 100 ms": ("wasm_churn.js", [], 100, 0.03),
+    "functions": ("churn.js", [], (1000, 0), 0.01),
+    "modules of an instant": ("wasm_churn.js", [], (0, 0), 0.03),
+    "functions of an instant": ("churn.js", [], (0, 0), 0.03),
+    "functions of 100 ms": ("churn.js", [], (100, 0), 0.03),
+    "baseline": ("churn.js", ["--always-sparkplug"], (1000, 0), 0.01),
+    "jitless": ("churn.js", ["--jitless"], (1000, 0), 0.01),
+    "modules": ("wasm_churn.js", [], (1000, 0), 0.01),
+    "modules of 100 ms": ("wasm_churn.js", [], (100, 0), 0.03),
+    "workers": ("churn.js", [], (1000, 2), 0.01),
 }
 START = 1.0  # seconds until V8 is known
 
@@ -43,9 +45,9 @@ def judge(sample):
     return (churn_lib.RIGHT, "") if made else (churn_lib.ELSEWHERE, sample.stack[0])
 
 
-def begin(node, program, options, life):
+def begin(node, program, options, how):
     """One for each CPU, if they run for long."""
-    return [start(node, options, program, SECONDS, str(life)) for _ in range(os.cpu_count() if churn_lib.SAMPLES else 1)]
+    return [start(node, options, program, SECONDS, *map(str, how)) for _ in range(os.cpu_count() if churn_lib.SAMPLES else 1)]
 
 
 def main():
@@ -56,10 +58,10 @@ def main():
     churn = churn_lib.Churn(lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"},
                                         targets={"include": sorted({"exe:" + os.path.basename(n) for n in found})}))
     for node in found:
-        for name, (program, options, life, highest) in (RUNS if LONG else dict(list(RUNS.items())[:2])).items():
+        for name, (program, options, how, highest) in (RUNS if LONG else dict(list(RUNS.items())[:2])).items():
             if re.search(MODES, name):
-                churn.run("%s %s" % (os.path.join(*node.split(os.sep)[-2:]), name), lambda n=node, p=program, o=options, l=life: begin(n, p, o, l),
-                          SECONDS, judge, min(0.95, highest + (0 if churn_lib.SAMPLES else START / SECONDS)))
+                churn.run("%s %s" % (os.path.join(*node.split(os.sep)[-2:]), name),
+                          lambda n=node, p=program, o=options, h=how: begin(n, p, o, h), SECONDS, judge, min(0.95, highest + (0 if churn_lib.SAMPLES else START / SECONDS)))
     churn.stop()
 
 

@@ -40,7 +40,7 @@ static void decode_by_scripts(struct runtime_attached *a)
 {
 	struct v8_epochs now;
 
-	if (v8_epoch_attach((struct v8 *)a->param, &memory, &a->walk) || v8_epochs_now(v8_of(a), &memory, &now))
+	if (v8_epoch_attach((struct v8 *)a->param, &memory, &a->walk) || v8_epochs_now(v8_of(a), &memory, 0, &now))
 		return;
 	memory_question(&memory);
 	world_decode(&runtime_v8, a, &(struct runtime_frame){.key = VW_BYTECODES, .flags = RUNTIME_HINTED,

@@ -341,6 +341,26 @@ START_TEST(code_of_a_later_epoch_is_of_all_its_samples)
 }
 END_TEST
 
+/* As of a worker in whose place another one has begun, with code that looks the same. */
+START_TEST(code_holds_for_samples_of_its_heap_alone)
+{
+	epoch = 2ULL << 32 | 5;
+	ck_assert_uint_eq(ask(0x1010, S).position, 2);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	ck_assert(holds(0x1010, S));
+	epoch = 3ULL << 32 | 5;
+	ck_assert(!holds(0x1010, S));
+	epoch = 1ULL << 32 | 9; /* it is older, and has the place now */
+	ck_assert(!holds(0x1010, S));
+	ck_assert_uint_eq(ask(0x1010, S + 1).position, 1);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S + 2);
+	ck_assert(holds(0x1010, S));
+	ck_assert(!codes_are_alert(&codes, S + 2));
+	epoch = 2ULL << 32 | 5;
+	ck_assert(!holds(0x1010, S));
+}
+END_TEST
+
 START_TEST(a_question_that_had_no_room_is_asked_again)
 {
 	ask(0x1010, S);
@@ -453,6 +473,7 @@ Suite *codes_suite(void)
 	tcase_add_test(t, a_decoder_that_was_late_does_not_say_that_code_goes);
 	tcase_add_test(t, what_was_not_found_again_is_not_asked_for_each_sample);
 	tcase_add_test(t, code_of_a_later_epoch_is_of_all_its_samples);
+	tcase_add_test(t, code_holds_for_samples_of_its_heap_alone);
 	tcase_add_test(t, a_question_that_had_no_room_is_asked_again);
 	tcase_add_test(t, regions_are_bounded);
 	tcase_add_test(t, a_place_is_of_the_row_before_it);

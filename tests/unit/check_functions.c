@@ -280,6 +280,26 @@ START_TEST(another_function_of_the_same_key_holds_from_its_sample_on)
 }
 END_TEST
 
+/* Of two heaps, as of workers, the lower half of epochs is not compared, and either's answers are its own. */
+START_TEST(a_function_is_known_by_its_heap)
+{
+	const struct functions_when second = {.time_ns = 1000, .epoch = 2ULL << 32 | 5, .ran_ns = 1}, unknown = {.time_ns = 2000};
+	struct runtime_frame f = *hinted(7);
+
+	ck_assert(wants(7, 1000, 5, 1010));
+	answer(0, "f", 5);
+	f.cookie[RUNTIME_COOKIE_EPOCH] = 2ULL << 32;
+	ck_assert(!function_hinted(functions_find(&one, &f), &f, &second));
+	ck_assert(functions_want_hinted(&one, &f, &second, 1010, &question));
+	ck_assert_uint_eq(question.cookie[RUNTIME_COOKIE_EPOCH], second.epoch);
+	ck_assert_ptr_eq(functions_find(&one, &question), functions_find(&one, &f));
+	functions_settle(&one, functions_find(&one, &question), -ESTALE, NULL, 1020);
+	ck_assert(functions_want_hinted(&one, &f, &unknown, 2010, &question));
+	ck_assert_uint_eq(question.cookie[RUNTIME_COOKIE_EPOCH], f.cookie[RUNTIME_COOKIE_EPOCH]);
+	ck_assert_str_eq(held(7, 1000, 5), "f");
+}
+END_TEST
+
 /* Whenever the samples of an epoch were taken, and whatever hints they have. */
 START_TEST(a_function_holds_for_the_epochs_in_which_it_was_found)
 {
@@ -391,6 +411,7 @@ Suite *functions_suite(void)
 	tcase_add_test(t, without_epochs_a_function_holds_from_the_sample_that_found_it_to_the_last_reading);
 	tcase_add_test(t, what_a_hint_did_not_find_another_one_may);
 	tcase_add_test(t, another_function_of_the_same_key_holds_from_its_sample_on);
+	tcase_add_test(t, a_function_is_known_by_its_heap);
 	tcase_add_test(t, a_function_holds_for_the_epochs_in_which_it_was_found);
 	tcase_add_test(t, a_sample_of_a_collection_may_be_of_the_epoch_before);
 	tcase_add_test(t, what_was_found_in_a_later_epoch_is_not_the_samples);

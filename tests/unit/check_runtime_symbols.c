@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Runtimes of static programs, by the names in their symbol tables. */
+/* Runtimes of static programs, by the names in their symbol tables; thread-local variables of programs. */
 #include <check.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/cleanup.h"
 #include "process/binary.h"
 #include "runtime/runtime.h"
+#include "runtime/thread_local.h"
 
 Suite *runtime_symbols_suite(void);
 
@@ -170,6 +172,47 @@ START_TEST(of_two_runtimes_the_first_of_the_list_is_taken)
 }
 END_TEST
 
+#ifdef __x86_64__
+extern _Thread_local uint64_t *runtime_symbols_pointer;
+_Thread_local uint64_t *runtime_symbols_pointer;
+static _Thread_local char first[] __attribute__((used)) = "what else is in the block";
+
+/* Of this very program. */
+START_TEST(a_thread_local_variable_lies_below_the_thread_pointer)
+{
+	struct runtime_file of = {0};
+	struct otp_walk walk = {0};
+	uint64_t thread;
+
+	__asm__("mov %%fs:0, %0" : "=r"(thread));
+	ck_assert_int_eq(binary_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "exe", &binary), 0);
+	of.binary = binary;
+	ck_assert_int_eq(thread_local_chain(&of, "runtime_symbols_suite", &walk), -ENOENT);
+	ck_assert_int_eq(thread_local_chain(&of, "runtime_symbols_pointer", &walk), 0);
+	ck_assert_uint_eq(walk.start, OTP_WALK_TLS);
+	ck_assert_uint_eq(thread + walk.base, (uintptr_t)&runtime_symbols_pointer);
+	ck_assert_uint_eq(walk.nr_chain, 1);
+}
+END_TEST
+#endif
+
+/* Its block is elsewhere in each process. */
+START_TEST(a_library_has_no_such_place)
+{
+	struct runtime_file of = {0};
+	struct otp_walk walk = {0};
+
+	file.head.e_type = ET_DYN;
+	file.text.p_type = PT_TLS;
+	add_symbol(add_string("pointer"), 1, 8);
+	file.symbol[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_TLS);
+	found();
+	of.binary = binary;
+	ck_assert_int_eq(thread_local_chain(&of, "pointer", &walk), -ENOTSUP);
+	ck_assert_uint_eq(walk.start, OTP_WALK_NONE);
+}
+END_TEST
+
 Suite *runtime_symbols_suite(void)
 {
 	Suite *s = suite_create("runtime_symbols");
@@ -184,6 +227,10 @@ Suite *runtime_symbols_suite(void)
 	tcase_add_test(t, name_may_be_the_end_of_another);
 	tcase_add_test(t, longer_name_is_another);
 	tcase_add_test(t, of_two_runtimes_the_first_of_the_list_is_taken);
+#ifdef __x86_64__
+	tcase_add_test(t, a_thread_local_variable_lies_below_the_thread_pointer);
+#endif
+	tcase_add_test(t, a_library_has_no_such_place);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -12,8 +12,11 @@
 Suite *runtime_v8_suite(void);
 
 #define FP (WORLD + 0x30000)
+#define HEAP 3u /* the number of the isolate's thread */
+#define VW_ISOLATE_2 (WORLD + 0x60000)
 
 static struct runtime_attached attached;
+static struct otp_walker walker;
 static struct runtime_code_made made;
 static struct runtime_function function;
 
@@ -55,12 +58,25 @@ static void put_epochs(uint32_t epoch, uint32_t moved)
 
 	put32(VW_ISOLATE + row->isolate_epoch, epoch);
 	put32(VW_ISOLATE + row->isolate_epoch + 4, moved);
+	put32(VW_ISOLATE + row->isolate_thread, HEAP);
 }
 
+/* A thread keeps its isolate at its pointer. */
 static int attach_epoch(void)
 {
 	put_epochs(6, 106);
+	attached.walk = (struct otp_walk){.start = OTP_WALK_TLS, .nr_chain = 1};
 	return v8_epoch_attach((struct v8 *)attached.param, &memory, &attached.walk);
+}
+
+/* Another isolate, whose counters are at 0. */
+static void put_second_isolate(uint32_t heap)
+{
+	const uint64_t node[] = {0, VW_ISOLATE_2};
+
+	put64(VW_NODE(7), VW_NODE(10));
+	put(VW_NODE(10), node, sizeof(node));
+	put32(VW_ISOLATE_2 + v8_row(v8_of(&attached))->isolate_thread, heap);
 }
 
 static uint32_t line_at(uint32_t position)
@@ -526,20 +542,24 @@ START_TEST(a_bytecode_without_frame_is_its_functions)
 }
 END_TEST
 
-static uint64_t epoch_of(uint64_t word)
+static uint64_t epoch_of_heap(uint64_t counters, uint32_t heap)
 {
-	return v8_epoch(&attached, &word, 1);
+	const uint64_t root[] = {counters, heap, 0, 0};
+
+	return v8_epoch(&attached, root, ARRAY_SIZE(root));
+}
+
+static uint64_t epoch_of(uint64_t counters)
+{
+	return epoch_of_heap(counters, HEAP);
 }
 
 START_TEST(what_is_read_is_of_an_epoch)
 {
-	const uint64_t word = 107ULL << 32 | 6, epoch = 7;
+	const uint64_t word = 107ULL << 32 | 6, epoch = (uint64_t)HEAP << 32 | 7;
 
 	attach_epoch();
 	ck_assert_uint_eq(epoch_of(word), epoch);
-	ck_assert_uint_eq(attached.walk.start, OTP_WALK_AT);
-	ck_assert_uint_eq(attached.walk.base + (uint64_t)attached.walk.root_off,
-			  VW_ISOLATE + v8_rows[VW_ROW].isolate_epoch);
 	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
 	ck_assert_uint_eq(function.epoch, 0);
 	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch), 0);
@@ -556,11 +576,11 @@ END_TEST
 
 START_TEST(a_closure_is_known_until_something_moves)
 {
-	const uint64_t word = 106ULL << 32 | 6;
+	const uint64_t root[] = {106ULL << 32 | 6, HEAP, 0, 0};
 	struct runtime_frame f = {.key = VW_FUNCTION, .flags = RUNTIME_MOVED};
 
 	attach_epoch();
-	f.cookie[RUNTIME_COOKIE_EPOCH] = v8_moved(&attached, &word, 1);
+	f.cookie[RUNTIME_COOKIE_EPOCH] = v8_moved(&attached, root, ARRAY_SIZE(root));
 	ck_assert_int_eq(decode_frame_of(&f), 0);
 	put_epochs(6, 107);
 	ck_assert_int_eq(decode_frame_of(&f), -ESTALE);
@@ -579,19 +599,79 @@ START_TEST(until_there_is_an_isolate_nothing_is_attached)
 	ck_assert_int_eq(attach_epoch(), -EAGAIN);
 	put64(VW_WASM, VW_MANAGER);
 	ck_assert_int_eq(attach_epoch(), 0);
-	ck_assert_uint_eq(attached.walk.start, OTP_WALK_AT);
+	ck_assert_uint_eq(attached.walk.start, OTP_WALK_TLS);
+}
+END_TEST
+
+/* In each version, of the isolate that the thread is in. */
+START_TEST(a_walk_copies_counters_and_the_number_of_the_thread)
+{
+	const struct otp_walked *w = (const void *)walker.out;
+	const uint64_t *root = (const void *)(walker.out + OTP_WALK_HEAD);
+
+	setup_row((uint16_t)_i);
+	ck_assert_int_eq(attach_epoch(), 0);
+	ck_assert(otp_walk_plan_sound(&attached.walk));
+	put64(VW_ISOLATE + 8, VW_ISOLATE);
+	put64(VW_NODE(11), VW_ISOLATE);
+	otp_walk_prepare(&walker.ready, &attached.walk);
+	otp_walk_run(&walker, VW_NODE(11), 1, 0);
+	ck_assert_uint_eq(w->end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(v8_epoch(&attached, root, w->root_words), (uint64_t)HEAP << 32 | 7);
+	ck_assert_uint_eq(v8_moved(&attached, root, w->root_words), (uint64_t)HEAP << 32 | 107);
+	put64(VW_NODE(11), 0); /* it runs no JavaScript */
+	otp_walk_run(&walker, VW_NODE(11), 1, 0);
+	ck_assert_uint_eq(w->root_words, 0);
 }
 END_TEST
 
 /* Each has a heap of its own. */
-START_TEST(with_several_isolates_epochs_are_not_known)
+START_TEST(each_isolate_has_its_epochs)
 {
 	attach_epoch();
-	put64(VW_NODE(7), VW_NODE(10));
+	put_second_isolate(4);
+	v8_put_scripts(&v8_rows[VW_ROW], VW_ISOLATE);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, epoch_of(6)), 0);
+	ck_assert_uint_eq(function.epoch, epoch_of(6));
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch_of_heap(0, 4)), 0);
+	ck_assert_uint_eq(function.epoch, epoch_of_heap(0, 4));
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, epoch_of_heap(0, 4)), -ESTALE); /* it is in the first one's lists */
+	made.heap = 4;
+	ck_assert_int_eq(code_at(VW_CODE_START + 5), 0);
+	ck_assert_uint_eq(made.code.epoch, epoch_of_heap(0, 4));
+	ck_assert_uint_eq(v8_epoch(&attached, NULL, 0), epoch_of(6));
+	ck_assert_int_eq(attach_epoch(), 0);
+	ck_assert_uint_eq(attached.walk.start, OTP_WALK_TLS);
+}
+END_TEST
+
+/* Its memory may be there yet, or be another one's. */
+START_TEST(of_an_isolate_that_has_ended_nothing_is_known)
+{
+	attach_epoch();
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch_of_heap(6, 4)), -ESTALE);
+	made.heap = 4;
+	ck_assert_int_eq(code_at(VW_CODE_START + 5), -ESTALE);
+	put_second_isolate(HEAP); /* whose memory it is cannot be told */
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch_of(6)), -ESTALE);
+}
+END_TEST
+
+/* As in a library. */
+START_TEST(where_a_thread_keeps_its_isolate_is_not_known_the_only_one_has_epochs)
+{
+	attached.walk.start = OTP_WALK_NONE;
+	put_epochs(6, 106);
+	ck_assert_int_eq(v8_epoch_attach((struct v8 *)attached.param, &memory, &attached.walk), 0);
+	ck_assert_uint_eq(attached.walk.start, OTP_WALK_AT);
+	ck_assert_uint_eq(attached.walk.base, VW_ISOLATE);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch_of(6)), 0);
+	ck_assert_uint_eq(function.epoch, epoch_of(6));
+	put_second_isolate(4);
 	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch_of(6)), 0);
 	ck_assert_uint_eq(function.epoch, 0);
 	attached.walk.start = OTP_WALK_NONE;
-	attach_epoch();
+	ck_assert_int_eq(v8_epoch_attach((struct v8 *)attached.param, &memory, &attached.walk), 0);
 	ck_assert_uint_eq(attached.walk.start, OTP_WALK_NONE);
 	ck_assert_uint_eq(epoch_of(6), 0);
 }
@@ -650,8 +730,7 @@ START_TEST(without_epochs_no_list_tells_whose_bytecodes_these_were)
 	v8_put_scripts(&v8_rows[VW_ROW], VW_ISOLATE);
 	attach_epoch();
 	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, 0), -ESTALE);
-	put64(VW_NODE(7), VW_NODE(10));
-	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, epoch_of(6)), -ESTALE);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, (uint64_t)HEAP << 32), -ESTALE);
 }
 END_TEST
 
@@ -923,7 +1002,10 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, what_is_read_is_of_an_epoch);
 	tcase_add_test(t, a_closure_is_known_until_something_moves);
 	tcase_add_test(t, until_there_is_an_isolate_nothing_is_attached);
-	tcase_add_test(t, with_several_isolates_epochs_are_not_known);
+	tcase_add_loop_test(t, a_walk_copies_counters_and_the_number_of_the_thread, 0, VW_ROWS);
+	tcase_add_test(t, each_isolate_has_its_epochs);
+	tcase_add_test(t, of_an_isolate_that_has_ended_nothing_is_known);
+	tcase_add_test(t, where_a_thread_keeps_its_isolate_is_not_known_the_only_one_has_epochs);
 	tcase_add_loop_test(t, bytecodes_whose_closure_is_dead_are_found_by_the_lists_of_scripts, 0, VW_ROWS);
 	tcase_add_test(t, bytecodes_behind_code_are_found_by_the_lists_of_scripts);
 	tcase_add_test(t, what_is_dead_is_in_no_list);

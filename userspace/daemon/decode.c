@@ -327,6 +327,7 @@ int decode_code(const struct runtime_attached *a, struct memory *m, const struct
 	memset(&ret->code, 0, sizeof(ret->code));
 	memcpy(ret->known, q->cookie + 1, sizeof(ret->known));
 	ret->known_epoch = q->cookie[RUNTIME_COOKIE_EPOCH];
+	ret->heap = q->position;
 	memory_question(m);
 	err = ops->code ? ops->code(a, m, q->key, ret) : -ENOENT;
 	if (!err && (!runtime_code_sound(&ret->code, ret->nodes, ret->rows) || q->key < ret->code.start ||

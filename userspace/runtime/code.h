@@ -66,6 +66,7 @@ struct runtime_code_made {
 	struct runtime_code code;
 	uint64_t known[RUNTIME_CODE_IDENTITY]; /* of the code that the engine has for the place; zeros: none */
 	uint64_t known_epoch;
+	uint32_t heap; /* of the sample for which it is asked (struct runtime_ops); 0: not known */
 	struct runtime_frame functions[RUNTIME_CODE_FUNCTIONS]; /* key and cookies */
 	struct runtime_code_node nodes[RUNTIME_CODE_NODES];
 	struct runtime_code_row rows[RUNTIME_CODE_ROWS]; /* sorted by offset */

@@ -14,6 +14,7 @@
 
 #define RUNTIME_COOKIES 5
 #define RUNTIME_COOKIE_EPOCH 4 /* of a runtime with an epoch; 0: it is not known */
+#define RUNTIME_EPOCH_OF_HEAP 0xffffffff00000000ULL /* bits of an epoch: the heap */
 #define RUNTIME_COOKIE_HINT  2 /* of a frame that is HINTED: what the sample has, by which the function may be found */
 
 enum runtime_frame_flags {
@@ -24,7 +25,7 @@ enum runtime_frame_flags {
 	RUNTIME_INNER = 16, /* the outermost frame: others of this thread, which no walk reaches, called it through native code */
 	/*
 	 * No frame, but a question: which code is at the address key; cookie[0] counts such questions, the others are
-	 * identity and epoch of the code that was there before.
+	 * identity and epoch of the code that was there before; position is the heap of the sample (runtime_epoch_heap).
 	 */
 	RUNTIME_CODE = 32,
 	/*
@@ -36,11 +37,17 @@ enum runtime_frame_flags {
 	RUNTIME_STACK = 128,
 	/*
 	 * The function is known by its key, and found by what may be gone soon, as one of many closures: cookies HINT and EPOCH,
-	 * which are the sample's, are not part of what it is.
+	 * which are the sample's, are not part of what it is, but for the heap.
 	 */
 	RUNTIME_HINTED = 256,
 	RUNTIME_MOVED = 512, /* what it is known by may be moved within an epoch: its cookie EPOCH is by ops->moved */
 };
+
+/* Which heap an epoch is of, where a process may have several: epochs of two heaps are not compared. */
+static inline uint32_t runtime_epoch_heap(uint64_t epoch)
+{
+	return (uint32_t)(epoch >> 32);
+}
 
 /* What a frame means: a function by key and cookies, and a place in it. */
 struct runtime_frame {

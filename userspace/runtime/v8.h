@@ -56,8 +56,9 @@ struct v8 {
 	uint64_t setup;	    /* what makes the frame of code of WebAssembly that counts its calls; 0: there is none */
 	uint64_t handlers;  /* the first function that runs a bytecode: all behind do */
 	uint64_t wasm;	    /* a pointer to what manages code of WebAssembly; 0: where it lies is not known */
-	uint64_t isolate;   /* the only one, when it was attached; 0: there were others, or it is not known */
-	uint64_t epoch;	    /* likewise, its epoch then */
+	uint64_t isolate;   /* whose counters each sample has; 0: those of the thread's own */
+	uint64_t epoch;	    /* when it was attached, of the only isolate; 0: there were others, or it is not known */
+	uint64_t has_epochs; /* samples have */
 	uint64_t layout;		  /* where in the code each builtin lies: offset and length, of 32 bits each */
 	uint32_t layout_nr;
 	uint16_t layout_stride;
@@ -107,7 +108,8 @@ struct v8_row {
 	uint8_t shared_wrapped;	     /* there, the function is behind an object, at this offset; 0: it is not */
 	uint16_t type_trusted_bytes; /* arrays of bytes outside of the sandbox, if there is one */
 	uint32_t isolate_scripts; /* of an Isolate: the list of its scripts */
-	uint32_t isolate_epoch; /* of an Isolate: how often its whole heap was marked and swept; then, collections of any kind */
+	uint32_t isolate_epoch; /* likewise, how often its whole heap was marked and swept; then, collections of any kind */
+	uint16_t isolate_thread; /* likewise, the number of the thread that is in it */
 	uint8_t kind_baseline, kind_maglev, kind_optimized, kind_mask; /* of a Code's flags */
 	struct v8_wasm_row wasm;
 	struct v8_translation translation;
@@ -151,12 +153,14 @@ int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_
 	      char why[RUNTIME_WHY_MAX]);
 
 /*
- * v8_epoch.c: the counters by which a sample and what is read later are compared. attach finds them, with the plan that
- * copies them; -EAGAIN: there is no isolate yet. 0: not known.
+ * v8_epoch.c: the counters by which a sample and what is read later are compared. The begin of the walk that copies them, to
+ * a thread's isolate; OTP_WALK_NONE: where that is kept is not known. attach makes the rest; -EAGAIN: there is no isolate yet.
  */
+void v8_epoch_chain(const struct runtime_file *file, struct memory *m, struct otp_walk *ret);
 int v8_epoch_attach(struct v8 *v, struct memory *m, struct otp_walk *walk);
-struct v8_epochs { uint64_t epoch, moved; };
-int v8_epochs_now(const struct v8 *v, struct memory *m, struct v8_epochs *ret);
+/* Zeros: not known. Those of a heap (struct runtime_ops), which may have ended; heap 0: of the only one. */
+struct v8_epochs { uint64_t epoch, moved, isolate; };
+int v8_epochs_now(const struct v8 *v, struct memory *m, uint32_t heap, struct v8_epochs *ret);
 uint64_t v8_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 uint64_t v8_moved(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 

@@ -199,7 +199,10 @@ static int v8_code_compiled(const struct v8 *v, struct memory *m, uint64_t pc, s
 	return err;
 }
 
-/* Code on the heap is freed or moved only between two epochs: what was known in a former one is described anew. */
+/*
+ * Code on the heap is freed or moved only between two epochs: what was known in a former one is described anew. None is left
+ * of a heap whose isolate has ended.
+ */
 static int v8_code_of_epoch(const struct v8 *v, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
 	struct v8_epochs before, after;
@@ -207,13 +210,15 @@ static int v8_code_of_epoch(const struct v8 *v, struct memory *m, uint64_t pc, s
 
 	for (int i = 0; i < V8_TRIES; i++) {
 		memset(&ret->code, 0, sizeof(ret->code));
-		if (v8_epochs_now(v, m, &before))
+		if (v8_epochs_now(v, m, ret->heap, &before))
 			return -EFAULT;
+		if (ret->heap && !before.epoch && !v->isolate)
+			return -ESTALE;
 		ret->code.epoch = before.epoch;
 		if (ret->known_epoch != before.epoch)
 			memset(ret->known, 0, sizeof(ret->known));
 		err = v8_code_compiled(v, m, pc, ret);
-		if (v8_epochs_now(v, m, &after))
+		if (v8_epochs_now(v, m, ret->heap, &after))
 			return -EFAULT;
 		if (before.epoch == after.epoch)
 			return err;

@@ -6,25 +6,35 @@
  * in Heap::MarkCompact). Where the value of a sample that was taken before they
  * were read is the one after it, they were the same all the while. What is read
  * while a collection goes on may still be of the epoch before: the engine counts
- * only readings behind the first sample of JavaScript in an epoch. Where each
- * version has the counter was read off processes that collect on request. Closures are moved and freed by smaller
+ * only readings behind the first sample of JavaScript in an epoch. Closures are moved and freed by smaller
  * collections, too: behind it lies the number of all collections (gc_count_).
- * Each isolate has a heap of its own, and a sample does not tell whose code runs:
- * with more than one, as of workers, epochs are not known. The list of isolates is
- * that of the code manager of WebAssembly (wasm-engine.h).
+ * Each isolate, as of a worker, has a heap of its own, and counters. The walk follows the thread's current isolate
+ * (Isolate::TryGetCurrent) to the counters, and to the number of the thread that is in it (ThreadLocalTop::thread_id_),
+ * which V8 gives to each thread once: an isolate that is made where another one lay has another number. By it a heap is
+ * known: the isolate is found in the list of the code manager of WebAssembly (wasm-engine.h). Where each version has
+ * counters and number was read off processes that collect on request.
+ * Where a thread keeps its isolate cannot be found, as in a library, the only isolate's counter is copied; with more than
+ * one, epochs are not known then, and time has to do.
  */
 #include <errno.h>
 
+#include "runtime/thread_key.h"
+#include "runtime/thread_local.h"
 #include "runtime/v8.h"
 
-/* The only isolate; 0: there are others. -EAGAIN: there is none yet. */
-static int v8_epoch_isolate(const struct v8 *v, struct memory *m, uint64_t *ret)
-{
-	uint64_t manager, at, node[2]; /* next, isolate */
+#define ISOLATES_MAX  256
+#define ISOLATE_SELF  8 /* it points to itself (StackGuard::isolate_), in all versions */
+#define WORD_COUNTERS 0 /* of the root's words */
+#define WORD_THREAD   1
 
-	*ret = 0;
-	if (!v->wasm || !v8_row(v)->isolate_epoch)
-		return 0;
+struct v8_list { uint64_t next, isolate; };
+
+/* The first of the list. -EAGAIN: there is none yet. */
+static int v8_isolates(const struct v8 *v, struct memory *m, struct v8_list *ret)
+{
+	uint64_t manager, at;
+
+	*ret = (struct v8_list){0};
 	if (memory_u64(m, v->wasm, &manager))
 		return -EFAULT;
 	if (!manager)
@@ -33,66 +43,147 @@ static int v8_epoch_isolate(const struct v8 *v, struct memory *m, uint64_t *ret)
 		return -EFAULT;
 	if (!at)
 		return -EAGAIN;
-	if (memory_read(m, at, node, sizeof(node)))
+	return memory_read(m, at, ret, sizeof(*ret));
+}
+
+/* The only isolate; 0: there are others. */
+static int v8_isolate_alone(const struct v8 *v, struct memory *m, uint64_t *ret)
+{
+	struct v8_list first;
+	int err = v8_isolates(v, m, &first);
+
+	*ret = err || first.next ? 0 : first.isolate;
+	return err;
+}
+
+static int v8_isolate_heap(const struct v8 *v, struct memory *m, uint64_t isolate, uint32_t *ret)
+{
+	return memory_u32(m, isolate + v8_row(v)->isolate_thread, ret);
+}
+
+/* 0: it has ended, or two are of one thread. */
+static int v8_isolate_of(const struct v8 *v, struct memory *m, uint32_t heap, uint64_t *ret)
+{
+	struct v8_list at;
+	int err = v8_isolates(v, m, &at);
+	uint32_t of, nr = 0;
+
+	*ret = 0;
+	for (uint32_t i = 0; !err && i < ISOLATES_MAX; i++) {
+		err = v8_isolate_heap(v, m, at.isolate, &of);
+		if (!err && of == heap) {
+			*ret = at.isolate;
+			nr++;
+		}
+		if (!at.next)
+			break;
+		err = err ? err : memory_read(m, at.next, &at, sizeof(at));
+	}
+	*ret = nr == 1 ? *ret : 0;
+	return err == -EAGAIN ? 0 : err;
+}
+
+static struct v8_epochs v8_epochs_of(uint32_t heap, uint64_t counters)
+{
+	const uint64_t high = (uint64_t)heap << 32;
+
+	return (struct v8_epochs){.epoch = high | ((uint32_t)counters + 1U), .moved = high | (uint32_t)((counters >> 32) + 1)};
+}
+
+static int v8_epochs_read(const struct v8 *v, struct memory *m, uint64_t isolate, struct v8_epochs *ret)
+{
+	uint64_t counters;
+	uint32_t heap;
+
+	if (memory_u64(m, isolate + v8_row(v)->isolate_epoch, &counters) || v8_isolate_heap(v, m, isolate, &heap))
 		return -EFAULT;
-	*ret = node[0] ? 0 : node[1];
+	*ret = v8_epochs_of(heap, counters);
+	ret->isolate = isolate;
 	return 0;
 }
 
-static struct v8_epochs v8_epochs_of(uint64_t word)
+int v8_epochs_now(const struct v8 *v, struct memory *m, uint32_t heap, struct v8_epochs *ret)
 {
-	return (struct v8_epochs){.epoch = (uint32_t)word + 1ULL, .moved = (word >> 32) + 1};
-}
-
-int v8_epochs_now(const struct v8 *v, struct memory *m, struct v8_epochs *ret)
-{
-	uint64_t isolate, word;
+	uint64_t isolate;
 	int err;
 
 	*ret = (struct v8_epochs){0};
-	if (!v->isolate)
+	if (!v->has_epochs)
 		return 0;
-	err = v8_epoch_isolate(v, m, &isolate);
-	if (err || isolate != v->isolate)
+	err = heap && !v->isolate ? v8_isolate_of(v, m, heap, &isolate) : v8_isolate_alone(v, m, &isolate);
+	if (err || !isolate || (v->isolate && isolate != v->isolate))
 		return err;
-	if (memory_u64(m, isolate + v8_row(v)->isolate_epoch, &word))
-		return -EFAULT;
-	*ret = v8_epochs_of(word);
-	return 0;
+	return v8_epochs_read(v, m, isolate, ret);
 }
 
-/*
- * A walk without frames: the counter is the root's word. As an isolate is no list, its first word is taken for an array that
- * ends before it begins.
- */
+/* A walk without frames that mean anything: the isolate, whose first word is 0, as pointers are not compressed. */
+static void v8_epoch_plan(const struct v8 *v, struct otp_walk *walk)
+{
+	walk->step = OTP_WALK_LINK;
+	walk->root_at = walk->nr_chain;
+	walk->root_off = (int32_t)v8_row(v)->isolate_epoch;
+	walk->root_keep = 1;
+	walk->frames_max = 1;
+	walk->via = ISOLATE_SELF;
+	walk->via_at = (int16_t)v8_row(v)->isolate_thread;
+}
+
+void v8_epoch_chain(const struct runtime_file *file, struct memory *m, struct otp_walk *ret)
+{
+	uint64_t at;
+	uint32_t key;
+
+	*ret = (struct otp_walk){0};
+	if (thread_local_chain(file, "_ZN2v88internal18g_current_isolate_E", ret) == 0)
+		return;
+	/* Before V8 11. */
+	if (runtime_address(file, "_ZN2v88internal7Isolate12isolate_key_E", &at) || memory_u32(m, at, &key) ||
+	    thread_key_chain(file, m, key, ret))
+		*ret = (struct otp_walk){0};
+}
+
 int v8_epoch_attach(struct v8 *v, struct memory *m, struct otp_walk *walk)
 {
 	struct v8_epochs now;
-	int err = v8_epoch_isolate(v, m, &v->isolate);
+	uint64_t alone;
+	int err;
 
+	v->has_epochs = v->wasm && v8_row(v)->isolate_epoch;
+	err = v->has_epochs ? v8_isolate_alone(v, m, &alone) : 0;
 	if (err == -EAGAIN)
 		return err;
-	if (err || !v->isolate || v8_epochs_now(v, m, &now)) {
-		v->isolate = 0;
+	if (!err && v->has_epochs && walk->start == OTP_WALK_NONE) {
+		walk->start = OTP_WALK_AT;
+		walk->base = v->isolate = alone;
+		v->has_epochs = alone;
+	}
+	if (err || !v->has_epochs || v8_epochs_now(v, m, 0, &now)) {
+		v->has_epochs = v->isolate = 0;
+		*walk = (struct otp_walk){0};
 		return 0;
 	}
 	v->epoch = now.epoch;
-	*walk = (struct otp_walk){.start = OTP_WALK_AT, .step = OTP_WALK_ARRAY, .base = v->isolate,
-				  .root_off = (int32_t)v8_row(v)->isolate_epoch, .root_keep = 1, .frames_max = 1, .stride = 8,
-				  .first = {.bias = 8}};
+	v8_epoch_plan(v, walk);
 	return 0;
+}
+
+static struct v8_epochs v8_epochs_walked(const uint64_t *root, uint32_t nr_root)
+{
+	const uint32_t heap = nr_root > WORD_THREAD ? (uint32_t)root[WORD_THREAD] : 0;
+
+	return heap ? v8_epochs_of(heap, root[WORD_COUNTERS]) : (struct v8_epochs){0};
 }
 
 uint64_t v8_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root)
 {
 	const struct v8 *v = v8_of(a);
 
-	if (!v->isolate)
+	if (!v->has_epochs)
 		return 0;
-	return nr_root ? v8_epochs_of(root[0]).epoch : v->epoch;
+	return nr_root ? v8_epochs_walked(root, nr_root).epoch : v->epoch;
 }
 
 uint64_t v8_moved(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root)
 {
-	return v8_of(a)->isolate && nr_root ? v8_epochs_of(root[0]).moved : 0;
+	return v8_of(a)->has_epochs ? v8_epochs_walked(root, nr_root).moved : 0;
 }

@@ -158,19 +158,22 @@ static int v8_function_shared(const struct v8 *v, struct memory *m, uint64_t fun
  * Bytecodes do not lead to their function. A closure does, as long as it lives, which may be for one call; else the isolate's
  * lists do, in the epoch of the sample, when bytecodes are what they were.
  */
-static int v8_bytecodes_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, struct v8_shared *ret)
+static int v8_bytecodes_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, uint64_t isolate,
+			       struct v8_shared *ret)
 {
 	if (v8_function_shared(v, m, f->cookie[RUNTIME_COOKIE_HINT], ret) == 0 && ret->bytecodes == f->key)
 		return 0;
-	return f->cookie[RUNTIME_COOKIE_EPOCH] ? v8_scripts_find(v, m, v->isolate, f->key, ret) : -ESTALE;
+	return (uint32_t)f->cookie[RUNTIME_COOKIE_EPOCH] ? v8_scripts_find(v, m, isolate, f->key, ret) : -ESTALE;
 }
 
-static int v8_frame_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, struct v8_shared *ret)
+/* isolate: whose epoch it is; 0: not known. */
+static int v8_frame_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, uint64_t isolate,
+			   struct v8_shared *ret)
 {
 	int err;
 
 	if (f->cookie[1] == V8_BY_BYTECODES)
-		return v8_bytecodes_shared(v, m, f, ret);
+		return v8_bytecodes_shared(v, m, f, isolate, ret);
 	if (f->cookie[1] != V8_BY_SHARED)
 		return v8_function_shared(v, m, f->key, ret);
 	err = v8_shared_read(v, m, f->key, ret);
@@ -294,12 +297,12 @@ static void v8_function_lines(const struct v8 *v, struct memory *m, const struct
 		v8_lines_by_bytecode(v, m, s->bytecodes, &span, ret);
 }
 
-static int v8_decode_javascript(const struct v8 *v, struct memory *m, const struct runtime_frame *f,
+static int v8_decode_javascript(const struct v8 *v, struct memory *m, const struct runtime_frame *f, uint64_t isolate,
 				struct runtime_function *ret)
 {
 	struct v8_scope scope = {.start = -1, .end = -1};
 	struct v8_shared s, again;
-	int err = v8_frame_shared(v, m, f, &s);
+	int err = v8_frame_shared(v, m, f, isolate, &s);
 
 	if (!err && v8_is(v, m, s.name, v->type_scope))
 		err = v8_scope_read(v, m, s.name, &scope);
@@ -312,19 +315,22 @@ static int v8_decode_javascript(const struct v8 *v, struct memory *m, const stru
 		v8_function_lines(v, m, f, &s, &scope, ret);
 	}
 	/* It was there all the while. */
-	err = v8_frame_shared(v, m, f, &again);
+	err = v8_frame_shared(v, m, f, isolate, &again);
 	return err ? err : (again.identity != s.identity || again.name != s.name ? -ESTALE : 0);
 }
 
 /*
  * In a later epoch, a closure that was sampled may be dead, and still lead to its function, which is dead too: while others lie
- * where its bytecodes lay. Where epochs are not known any more, as of several isolates, time has to do.
+ * where its bytecodes lay. All of a heap is dead when its isolate has ended. Where epochs are not known any more, as of
+ * several isolates of which only one is looked at, time has to do.
  */
-static bool v8_is_of_epoch(const struct runtime_frame *f, const struct v8_epochs *now)
+static bool v8_is_of_epoch(const struct v8 *v, const struct runtime_frame *f, const struct v8_epochs *now)
 {
 	const uint64_t of = f->cookie[RUNTIME_COOKIE_EPOCH];
 
-	if (!of || !now->epoch || !(f->flags & (RUNTIME_MOVED | RUNTIME_HINTED)))
+	if (!now->epoch)
+		return !of || v->isolate || !v->has_epochs;
+	if (!(uint32_t)of || !(f->flags & (RUNTIME_MOVED | RUNTIME_HINTED)))
 		return true;
 	return of == (f->flags & RUNTIME_MOVED ? now->moved : now->epoch);
 }
@@ -332,9 +338,9 @@ static bool v8_is_of_epoch(const struct runtime_frame *f, const struct v8_epochs
 int v8_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 	      struct runtime_function *ret)
 {
+	const uint64_t of = f->cookie[RUNTIME_COOKIE_EPOCH];
 	const struct v8 *v = v8_of(a);
 	struct v8_epochs before, after;
-	struct runtime_frame of = *f;
 	int err = -ESTALE;
 
 	if (f->cookie[1] == V8_BY_WASM)
@@ -342,14 +348,13 @@ int v8_decode(const struct runtime_attached *a, struct memory *m, const struct r
 	/* Around the end of an epoch, what is read may be partly of the next. */
 	for (int i = 0; i < V8_TRIES; i++) {
 		ret->nr_lines = 0;
-		if (v8_epochs_now(v, m, &before))
+		if (v8_epochs_now(v, m, (uint32_t)(of >> 32), &before))
 			return -EFAULT;
-		of.cookie[RUNTIME_COOKIE_EPOCH] = before.epoch ? f->cookie[RUNTIME_COOKIE_EPOCH] : 0;
-		err = v8_is_of_epoch(f, &before) ? v8_decode_javascript(v, m, &of, ret) : -ESTALE;
-		if (v8_epochs_now(v, m, &after))
+		err = v8_is_of_epoch(v, f, &before) ? v8_decode_javascript(v, m, f, before.isolate, ret) : -ESTALE;
+		if (v8_epochs_now(v, m, (uint32_t)(of >> 32), &after))
 			return -EFAULT;
-		ret->epoch = f->cookie[RUNTIME_COOKIE_EPOCH] ? before.epoch : 0;
-		if (before.epoch == after.epoch && v8_is_of_epoch(f, &after))
+		ret->epoch = (uint32_t)of ? before.epoch : 0;
+		if (before.epoch == after.epoch && v8_is_of_epoch(v, f, &after))
 			return err;
 	}
 	return -ESTALE;

@@ -3,11 +3,15 @@
 // says. Each function outer_N calls leaf_N alone: two of them differ in nothing but names. Some are there at any time, of
 // which each lives for as many milliseconds as the second argument says, by default one at a time for three calls; in its
 // second half it is called with values of other types, for which its code was not made. While N runs, the thread is "f_N".
+// With a third argument, so many workers do the same, each with numbers of its own and for three seconds at most: then another
+// one begins, in memory that the former one has left.
 "use strict";
 
-const ALIVE = 10;
+const { Worker, isMainThread, threadId } = require("worker_threads"), { writeFileSync } = require("fs");
+
+const ALIVE = 10, APART = 1000000;
 const end = Date.now() + 1000 * Number(process.argv[2]), life = Number(process.argv[3] || 0);
-let number = 0, kept = [], sink = 0;
+let number = APART * threadId, kept = [], sink = 0;
 
 function make() {
 	const n = number++;
@@ -17,10 +21,18 @@ function make() {
 		return (function outer_${n}(x) { let s = 0; for (let i = 0; i < 10; i++) s += leaf_${n}(x + i); return s; })(x);`) };
 }
 
+// A worker's title is no thread's name.
+function name(text) {
+	if (isMainThread)
+		process.title = text;
+	else
+		writeFileSync("/proc/thread-self/comm", text);
+}
+
 function run(f, x) {
-	process.title = `f_${f.n}`;
+	name(`f_${f.n}`);
 	sink += Number(f.call(x));
-	process.title = "between";
+	name("between");
 }
 
 function garbage() {
@@ -55,8 +67,24 @@ function turn() {
 	turns++;
 }
 
-while (Date.now() < end)
-	if (life)
-		turn();
-	else
-		brief();
+function work(until) {
+	while (Date.now() < until)
+		if (life)
+			turn();
+		else
+			brief();
+}
+
+function employ() {
+	if (Date.now() < end)
+		new Worker(__filename, { argv: process.argv.slice(2) }).on("exit", employ);
+}
+
+const workers = Number(process.argv[4] || 0);
+
+for (let i = 0; isMainThread && i < workers; i++)
+	employ();
+if (!isMainThread)
+	work(Math.min(end, Date.now() + 1000 + 1000 * (threadId % 3)));
+else if (!workers)
+	work(end);

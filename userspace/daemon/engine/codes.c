@@ -145,6 +145,12 @@ static uint64_t codes_trust(const struct codes *t, const struct code_entry *e, s
 	return MIN((e->seen_ns - e->found_ns) / CODES_TRUST_SHARE, CODES_TRUST_NS);
 }
 
+/* Of a heap that another one has taken the place of, nothing is left. */
+static bool codes_is_of_heap(const struct code_entry *e, uint64_t epoch)
+{
+	return !epoch || !e->seen_epoch || runtime_epoch_heap(e->seen_epoch) == runtime_epoch_heap(epoch);
+}
+
 static bool codes_stays_for_epoch(const struct code_entry *e, struct codes_when when)
 {
 	return when.epoch && e->seen_epoch && e->code && e->code->flags & RUNTIME_CODE_OF_EPOCH;
@@ -158,7 +164,7 @@ static bool codes_is_read_for_epoch(const struct code_entry *e, struct codes_whe
 /* Whether no later reading is needed. */
 static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
-	if (!e->seen_ns || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
+	if (!e->seen_ns || !codes_is_of_heap(e, when.epoch) || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
 		return false;
 	if (codes_stays_for_epoch(e, when))
 		return when.begins || when.epoch < e->seen_epoch || codes_is_read_for_epoch(e, when);
@@ -192,7 +198,8 @@ bool codes_want(struct codes *t, uint64_t pc, struct codes_when when, uint64_t n
 		return false;
 	e->pending = true;
 	e->asked_ns = now;
-	*ret = (struct runtime_frame){.key = pc, .cookie = {e->asked++}, .flags = RUNTIME_CODE};
+	*ret = (struct runtime_frame){.key = pc, .cookie = {e->asked++}, .position = runtime_epoch_heap(when.epoch),
+				      .flags = RUNTIME_CODE};
 	if (e->code) {
 		memcpy(ret->cookie + 1, e->code->identity, sizeof(e->code->identity));
 		ret->cookie[RUNTIME_COOKIE_EPOCH] = e->seen_epoch;
@@ -212,17 +219,17 @@ void codes_unask(struct codes *t, uint64_t pc)
 
 static bool code_entry_is_same(const struct code_entry *e, const struct runtime_code *c)
 {
-	return e && e->code && e->start == c->start && e->end == c->end &&
+	return e && e->code && e->start == c->start && e->end == c->end && codes_is_of_heap(e, c->epoch) &&
 	       !memcmp(e->code->identity, c->identity, sizeof(c->identity));
 }
 
 /*
- * Whether the end of an epoch parts what was known of a place from what was found now. What was found is then of all
- * samples of its own epoch, as if nothing had been known.
+ * Whether the end of an epoch, or of a heap, parts what was known of a place from what was found now. What was found is then
+ * of all samples of its own epoch, as if nothing had been known.
  */
 static bool codes_is_of_former_epoch(const struct code_entry *e, const struct runtime_code *c)
 {
-	return c->epoch && (!e->code || e->seen_epoch < c->epoch);
+	return c->epoch && (!e->code || e->seen_epoch < c->epoch || !codes_is_of_heap(e, c->epoch));
 }
 
 /* What is known already of the code that was found; NULL: nothing. */

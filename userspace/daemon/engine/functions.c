@@ -101,8 +101,10 @@ uint32_t function_line(const struct function *fn, uint32_t position, uint32_t *r
 static void entry_cookies(const struct runtime_frame *f, uint64_t to[RUNTIME_COOKIES])
 {
 	memcpy(to, f->cookie, sizeof(f->cookie));
-	if (f->flags & RUNTIME_HINTED)
-		to[RUNTIME_COOKIE_HINT] = to[RUNTIME_COOKIE_EPOCH] = 0;
+	if (!(f->flags & RUNTIME_HINTED))
+		return;
+	to[RUNTIME_COOKIE_HINT] = 0;
+	to[RUNTIME_COOKIE_EPOCH] &= RUNTIME_EPOCH_OF_HEAP;
 }
 
 static uint64_t entry_hash(uint64_t key, const uint64_t cookie[RUNTIME_COOKIES])
@@ -278,7 +280,7 @@ bool functions_want_hinted(struct functions *t, const struct runtime_frame *f, c
 	h->asked_for_ns = when->time_ns;
 	h->asked_epoch = when->epoch;
 	*question = *f;
-	question->cookie[RUNTIME_COOKIE_EPOCH] = when->epoch;
+	question->cookie[RUNTIME_COOKIE_EPOCH] = when->epoch ? when->epoch : e->cookie[RUNTIME_COOKIE_EPOCH];
 	return true;
 }
 

@@ -27,6 +27,7 @@ static void runtime_slot_done(struct runtime_slot *s)
 	attachment_put(s->found);
 	binary_put(s->binary);
 	labels_done(&s->labels);
+	free(s->runs);
 }
 
 static void runtime_process_unlink(struct runtime_process *p)

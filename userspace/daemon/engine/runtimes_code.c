@@ -223,34 +223,63 @@ static uint64_t runtimes_epoch_unwalked(const struct runtime_slot *s, uint64_t t
 
 	if (time_ns >= s->attached_ns + EPOCH_UNWALKED_NS)
 		return 0;
-	return time_ns < s->attached_ns && attached > 1 ? attached - 1 : attached;
+	return time_ns < s->attached_ns && (uint32_t)attached > 1 ? attached - 1 : attached;
+}
+
+/* The heap that was sampled longest ago makes room. What is not seen to run again then, is not known for a while. */
+static struct runtime_runs *runtimes_add_heap(struct runtime_slot *s)
+{
+	if (s->nr_runs < RUNTIMES_HEAPS && array_reserve(&s->runs, s->nr_runs, &s->cap_runs, sizeof(*s->runs)) == 0)
+		s->nr_runs++;
+	if (!s->nr_runs)
+		return NULL;
+	memmove(&s->runs[1], &s->runs[0], (s->nr_runs - 1) * sizeof(*s->runs));
+	s->runs[0] = (struct runtime_runs){0};
+	return &s->runs[0];
+}
+
+/* The epochs of the sample's heap; NULL: it was not met. */
+static struct runtime_runs *runtimes_runs(const struct runtime_slot *s)
+{
+	for (uint32_t i = 0; i < s->nr_runs && s->epoch; i++)
+		if (runtime_epoch_heap(s->runs[i].of[0].epoch) == runtime_epoch_heap(s->epoch))
+			return &s->runs[i];
+	return NULL;
 }
 
 /* The first one of all was there before it was seen. */
 static void runtimes_see_epoch(struct runtime_slot *s)
 {
-	const uint64_t latest = s->runs[0].epoch;
+	bool first = !s->nr_runs;
+	struct runtime_runs *runs = runtimes_runs(s);
 
-	if (s->epoch <= latest)
+	if (!s->epoch)
 		return;
-	s->runs[1] = s->runs[0];
-	s->runs[0].epoch = s->epoch;
-	s->runs[0].ran_ns = latest ? 0 : 1;
+	runs = runs ? runs : runtimes_add_heap(s);
+	if (!runs || s->epoch <= runs->of[0].epoch)
+		return;
+	runs->of[1] = runs->of[0];
+	runs->of[0].epoch = s->epoch;
+	runs->of[0].ran_ns = first;
 }
 
 /* The sample's innermost frame is code of a runtime: its epoch has begun in whole. */
 static void runtimes_see_run(const struct runtimes *r, struct runtime_slot *s)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(s->runs) && s->epoch && !s->epoch_is_bound; i++)
-		if (s->runs[i].epoch == s->epoch && (!s->runs[i].ran_ns || r->stack_time_ns < s->runs[i].ran_ns))
-			s->runs[i].ran_ns = r->stack_time_ns;
+	struct runtime_runs *runs = s->epoch_is_bound ? NULL : runtimes_runs(s);
+
+	for (size_t i = 0; runs && i < ARRAY_SIZE(runs->of); i++)
+		if (runs->of[i].epoch == s->epoch && (!runs->of[i].ran_ns || r->stack_time_ns < runs->of[i].ran_ns))
+			runs->of[i].ran_ns = r->stack_time_ns;
 }
 
 uint64_t runtimes_ran_ns(const struct runtime_slot *s)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(s->runs) && s->epoch; i++)
-		if (s->runs[i].epoch == s->epoch)
-			return s->runs[i].ran_ns;
+	const struct runtime_runs *runs = runtimes_runs(s);
+
+	for (size_t i = 0; runs && i < ARRAY_SIZE(runs->of); i++)
+		if (runs->of[i].epoch == s->epoch)
+			return runs->of[i].ran_ns;
 	return 0;
 }
 
@@ -475,13 +504,13 @@ static uint32_t runtimes_chain(const struct code_entry *e, const struct frame *f
 	return n;
 }
 
-/* Functions that are moved, and known by what is not, are not of one epoch. */
+/* Functions that are moved, and known by what is not, are not of one epoch, but of one heap. */
 static void runtimes_set_epoch(const struct runtime_slot *s, struct runtime_frame *f)
 {
 	if (f->flags & RUNTIME_MOVED)
 		f->cookie[RUNTIME_COOKIE_EPOCH] = s->moved;
-	else if (s->ops->epoch && !s->ops->moves)
-		f->cookie[RUNTIME_COOKIE_EPOCH] = s->epoch;
+	else if (s->ops->epoch)
+		f->cookie[RUNTIME_COOKIE_EPOCH] = s->ops->moves ? s->epoch & RUNTIME_EPOCH_OF_HEAP : s->epoch;
 }
 
 /* The functions of a frame; *ret the region, where it is in one. */

@@ -36,6 +36,10 @@ struct attachment {
 
 enum slot_state { SLOT_ASKED, SLOT_READY, SLOT_REFUSED };
 
+/* The latest epochs of a heap: when the runtime's code was first seen to run in it; 0: not yet, as in a collection. */
+#define RUNTIMES_HEAPS 64
+struct runtime_runs { struct { uint64_t epoch, ran_ns; } of[2]; };
+
 struct runtime_slot { /* one runtime of one process */
 	struct runtime_process *of;
 	const struct runtime_ops *ops;
@@ -57,8 +61,8 @@ struct runtime_slot { /* one runtime of one process */
 	bool epoch_is_bound;
 	uint64_t code_epoch; /* likewise, of regions, by ops->code_epoch; 0 where it is only bounded */
 	uint64_t moved; /* likewise, by ops->moved */
-	/* The latest epochs of all samples: when the runtime's code was first seen to run in it; 0: not yet, as in a collection. */
-	struct { uint64_t epoch, ran_ns; } runs[2];
+	struct runtime_runs *runs; /* of heaps, the one that was met last first; owned */
+	uint32_t nr_runs, cap_runs;
 	uint64_t frames, frames_unknown;
 	struct labels labels;
 };

@@ -762,6 +762,26 @@ START_TEST(a_long_list_is_searched_by_several_questions)
 }
 END_TEST
 
+/* Lists that name one script and one function over and over need no more memory to be read. */
+START_TEST(lists_without_end_keep_nobody_busy)
+{
+	const uint32_t scripts = 10000, functions = 10000;
+
+	v8_put_scripts(&v8_rows[VW_ROW], VW_ISOLATE);
+	attach_epoch();
+	put64(VW_ISOLATE + v8_rows[VW_ROW].isolate_scripts, WORLD + 0x80001);
+	put64(VW_SCRIPT - 1 + v8_rows[VW_ROW].script_functions, WORLD + 0xa0001);
+	v8_put_smi(WORLD + 0x80000 + 16, (int32_t)scripts);
+	v8_put_smi(WORLD + 0xa0000 + 8, (int32_t)functions);
+	for (uint32_t i = 0; i < scripts; i++)
+		put64(WORLD + 0x80000 + 24 + 8ULL * i, VW_SCRIPT | VW_WEAK);
+	for (uint32_t i = 0; i < functions; i++)
+		put64(WORLD + 0xa0000 + 16 + 8ULL * i, VW_SHARED(0) | VW_WEAK);
+	for (int i = 0; i < 20; i++)
+		ck_assert_int_eq(decode_bytecodes(VW_BYTECODES + 8, 0, epoch_of(6)), -ESTALE);
+}
+END_TEST
+
 /* As it may hold more than was asked for. */
 START_TEST(code_of_a_former_epoch_is_described_anew)
 {
@@ -1011,6 +1031,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, what_is_dead_is_in_no_list);
 	tcase_add_test(t, without_epochs_no_list_tells_whose_bytecodes_these_were);
 	tcase_add_test(t, a_long_list_is_searched_by_several_questions);
+	tcase_add_test(t, lists_without_end_keep_nobody_busy);
 	tcase_add_test(t, code_of_a_former_epoch_is_described_anew);
 	tcase_add_test(t, optimized_code_has_what_was_inlined);
 	tcase_add_loop_test(t, what_lies_between_places_of_an_inlined_function_is_its_own, 0, VW_ROWS);

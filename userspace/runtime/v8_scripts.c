@@ -4,7 +4,7 @@
  * (V8, heap.h, script_list; script.tq, shared_function_infos, later infos). Bytecodes do not lead to their function, and a
  * closure that was made for one call is dead soon after; the lists hold on. They are weak: a collection takes out of them
  * what is dead in the same pause in which it counts itself, before any of it is freed.
- * A search reads pages of memory, so many for one question. It begins with the youngest scripts, whose functions are most
+ * A search is bounded for one question. It begins with the youngest scripts, whose functions are most
  * likely to be met for the first time, and goes on where the last one ended. Where it met which bytecodes is kept: places in
  * the lists, which are looked at again before they are believed.
  */
@@ -22,15 +22,17 @@
 #define WEAK_BIT	2u
 #define WEAK_CLEARED	3u /* its lower half */
 
-#define PAGE	     4096u
-#define PAGES	     64u  /* that are held at a time */
-#define PAGES_YOUNG  160u /* that a question may have read, from the youngest script on */
-#define PAGES_OF_ONE 256u /* in all */
+#define PAGE  4096u
+#define PAGES 64u /* that are held at a time */
 
 #define PLACES 4096u /* buckets */
 #define WAYS   4u
 
 struct v8_place { uint64_t bytecodes; uint32_t script, function; /* indices */ };
+
+/* What a question may have read, and looked at: from the youngest script on; in all. */
+struct v8_bound { uint32_t pages, entries; /* of lists */ };
+static const struct v8_bound bound_young = {160, 20000}, bound_all = {256, 32768};
 
 /* How many scripts are left, the oldest ones; of the last one of them, its functions from one on. */
 struct v8_until { uint32_t scripts, function; };
@@ -49,7 +51,7 @@ struct v8_search {
 	uint64_t list;
 	uint32_t nr; /* scripts */
 	uint64_t map_bytecode, map_script, map_shared, map_code; /* that were seen; 0: none yet */
-	uint32_t pages, pages_max; /* that were read, may be */
+	struct v8_bound used, most;
 	bool found;
 	struct { uint64_t at; uint8_t bytes[PAGE]; } page[PAGES];
 };
@@ -64,9 +66,9 @@ static int v8_search_page(struct v8_search *s, uint64_t at, const uint8_t **ret)
 	*ret = s->page[i].bytes;
 	if (s->page[i].at == at)
 		return 0;
-	if (s->pages >= s->pages_max)
+	if (s->used.pages >= s->most.pages)
 		return -E2BIG;
-	s->pages++;
+	s->used.pages++;
 	s->page[i].at = 0;
 	err = memory_read(s->memory, at, s->page[i].bytes, PAGE);
 	if (!err)
@@ -115,6 +117,20 @@ static int v8_search_is(struct v8_search *s, uint64_t object, uint16_t type, uin
 static bool v8_is_weak(uint64_t word)
 {
 	return (word & WEAK) == WEAK && (uint32_t)word != WEAK_CLEARED && v8_is_object(word & ~(uint64_t)WEAK_BIT);
+}
+
+/* The i-th of a list; 0: nothing, or what is dead. */
+static int v8_search_entry(struct v8_search *s, uint64_t list, uint64_t data, uint32_t i, uint64_t *ret)
+{
+	int err;
+
+	if (s->used.entries >= s->most.entries)
+		return -E2BIG;
+	s->used.entries++;
+	err = v8_search_word(s, list, data + 8ULL * i, ret);
+	if (!err)
+		*ret = v8_is_weak(*ret) ? *ret & ~(uint64_t)WEAK_BIT : 0;
+	return err;
 }
 
 /* --- places --- */
@@ -189,23 +205,21 @@ static int v8_search_bytecodes(struct v8_search *s, uint64_t shared, uint64_t *r
 static int v8_search_script(struct v8_search *s, uint32_t script, uint32_t *function)
 {
 	struct v8_place p = {.script = script};
-	uint64_t word, functions;
+	uint64_t entry, functions;
 	uint32_t nr = 0;
-	int err = v8_search_word(s, s->list, LIST_DATA + 8ULL * script, &word);
+	int err = v8_search_entry(s, s->list, LIST_DATA, script, &entry);
 
-	if (!err && !v8_is_weak(word))
-		return 0;
-	word &= ~(uint64_t)WEAK_BIT;
 	if (!err)
-		err = v8_search_is(s, word, s->v->type_script, &s->map_script);
+		err = v8_search_is(s, entry, s->v->type_script, &s->map_script);
 	if (!err)
-		err = v8_search_word(s, word, v8_row(s->v)->script_functions, &functions);
+		err = v8_search_word(s, entry, v8_row(s->v)->script_functions, &functions);
 	if (!err)
 		err = v8_search_length(s, functions, s->v->array_length, FUNCTIONS_MAX, &nr);
 	for (; err != -E2BIG && *function < nr && !s->found; *function += err != -E2BIG) {
-		err = v8_search_word(s, functions, s->v->array_data + 8ULL * *function, &word);
-		if (err || !v8_is_weak(word) ||
-		    (err = v8_search_bytecodes(s, word & ~(uint64_t)WEAK_BIT, &p.bytecodes)))
+		err = v8_search_entry(s, functions, s->v->array_data, *function, &entry);
+		if (!err)
+			err = v8_search_bytecodes(s, entry, &p.bytecodes);
+		if (err)
 			continue;
 		p.function = *function;
 		v8_place_keep(&p);
@@ -215,9 +229,9 @@ static int v8_search_script(struct v8_search *s, uint32_t script, uint32_t *func
 }
 
 /* From a place on to older scripts; where it ended. */
-static struct v8_until v8_search_from(struct v8_search *s, struct v8_until at, uint32_t pages)
+static struct v8_until v8_search_from(struct v8_search *s, struct v8_until at, struct v8_bound most)
 {
-	s->pages_max = pages;
+	s->most = most;
 	while (at.scripts && !s->found && v8_search_script(s, at.scripts - 1, &at.function) != -E2BIG) {
 		at.scripts--;
 		at.function = 0;
@@ -235,7 +249,7 @@ static int v8_search_open(struct v8_search *s, const struct v8 *v, struct memory
 	s->v = v;
 	s->memory = m;
 	s->bytecodes = bytecodes;
-	s->pages_max = PAGES_YOUNG;
+	s->most = bound_young;
 	err = memory_u64(m, isolate + v8_row(v)->isolate_scripts, &s->list);
 	return err ? err : v8_search_length(s, s->list, LIST_LENGTH, SCRIPTS_MAX, &s->nr);
 }
@@ -248,10 +262,10 @@ static bool v8_until_is_older(struct v8_until a, struct v8_until b)
 
 static void v8_search(struct v8_search *s)
 {
-	struct v8_until young = v8_search_from(s, (struct v8_until){.scripts = s->nr}, PAGES_YOUNG);
+	struct v8_until young = v8_search_from(s, (struct v8_until){.scripts = s->nr}, bound_young);
 
 	if (!s->found)
-		met.next = v8_search_from(s, v8_until_is_older(met.next, young) ? met.next : young, PAGES_OF_ONE);
+		met.next = v8_search_from(s, v8_until_is_older(met.next, young) ? met.next : young, bound_all);
 }
 
 int v8_scripts_find(const struct v8 *v, struct memory *m, uint64_t isolate, uint64_t bytecodes, struct v8_shared *ret)

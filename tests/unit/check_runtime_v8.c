@@ -390,12 +390,15 @@ START_TEST(code_that_is_still_there_is_not_read_again)
 }
 END_TEST
 
+static uint64_t fp = FP;
+
 static int step(uint64_t pc, bool exact, uint64_t sp, struct runtime_step *ret)
 {
-	uint64_t reg[OTP_REGS_MAX] = {[5] = VW_FUNCTION, [6] = FP, [7] = sp, [10] = WORLD + 0x333};
+	uint64_t reg[OTP_REGS_MAX] = {[5] = VW_FUNCTION, [6] = fp, [7] = sp, [10] = WORLD + 0x333};
 	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 0x1ffff, .reg = reg, .load = word_of_world};
 
 	*ret = (struct runtime_step){0};
+	fp = FP;
 	return v8_step(&attached, &made.code, &at, ret);
 }
 
@@ -498,6 +501,31 @@ START_TEST(a_bytecode_that_runs_stands_for_its_function)
 	ck_assert_uint_eq(s.own.cookie[RUNTIME_COOKIE_HINT], VW_FUNCTION);
 	ck_assert(s.own.flags & RUNTIME_HINTED);
 	ck_assert_uint_eq(s.own.position, V8_AT(4));
+}
+END_TEST
+
+/* Behind the end of one way through it, another one has a frame. */
+START_TEST(a_bytecode_that_calls_has_a_frame_whatever_its_instructions_say)
+{
+	const uint64_t own = FP - 0x80;
+	struct runtime_step s;
+
+	put(VW_BUILTINS + 0x410, "\x48\x8b\xe5\x5d\x90", 5);
+	put64(own, FP);
+	put64(own + 8, VW_BUILTINS + 0x80);
+	put64(own - 8, 0x2a);
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x111);
+	put64(FP - 8, VW_SCOPE(0));
+	put64(FP - 16, VW_FUNCTION);
+	put64(FP - 32, VW_BYTECODES);
+	put64(FP - 0x100, WORLD + 0x222); /* a former return address */
+	ck_assert_int_eq(code_at(VW_BUILTINS + 0x420), 0);
+	fp = own;
+	ck_assert_int_eq(step(VW_BUILTINS + 0x420, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x111);
+	ck_assert_uint_eq(s.fp, FP + 0x100);
+	ck_assert_uint_eq(s.own.key, VW_BYTECODES);
 }
 END_TEST
 
@@ -1049,6 +1077,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, code_that_takes_a_frame_over_has_it_from_its_begin);
 	tcase_add_test(t, baseline_code_has_its_frame_from_its_first_call_on);
 	tcase_add_test(t, a_bytecode_that_runs_stands_for_its_function);
+	tcase_add_test(t, a_bytecode_that_calls_has_a_frame_whatever_its_instructions_say);
 	tcase_add_test(t, a_stub_without_frame_is_known_by_its_callers_context);
 	tcase_add_test(t, a_bytecode_without_frame_is_its_functions);
 	tcase_add_loop_test(t, a_function_of_webassembly_has_the_name_of_the_name_section, 0, VW_ROWS);

@@ -218,6 +218,18 @@ static int v8_step_stub(const struct runtime_code *c, const struct runtime_place
 	return v8_step_plain(c, at, ret);
 }
 
+/*
+ * Whether the frame pointer is that of the handler's own frame, which it makes to call. Its instructions do not tell: they go
+ * on behind the end of such a frame, with or without one.
+ */
+static bool v8_step_fp_is_handlers(const struct v8 *v, const struct runtime_place *at)
+{
+	uint64_t pc;
+
+	return at->exact && v8_step_has(at, RBP) && at->reg[RBP] % 8 == 0 && v8_step_word(at, at->reg[RBP], 8, &pc) == 0 &&
+	       v8_step_is_trampoline(v, at, pc);
+}
+
 /* It was called by interpreted code, with whose frame it is one. */
 static int v8_step_handler(const struct v8 *v, const struct runtime_code *c, const struct runtime_place *at,
 			   struct runtime_step *ret)
@@ -226,7 +238,7 @@ static int v8_step_handler(const struct v8 *v, const struct runtime_code *c, con
 	int err = 0;
 
 	if (!v8_step_fp_is_javascript(at)) {
-		err = v8_step_plain(c, at, ret);
+		err = v8_step_fp_is_handlers(v, at) ? v8_step_framed(at, ret) : v8_step_plain(c, at, ret);
 		if (err || !v8_step_is_trampoline(v, at, ret->pc) || !(ret->flags & RUNTIME_STEP_FP))
 			return err;
 		fp = ret->fp;

@@ -361,6 +361,24 @@ START_TEST(code_holds_for_samples_of_its_heap_alone)
 }
 END_TEST
 
+/* As what a runtime's file brings along, whatever happens to code that was made. */
+START_TEST(code_that_lasts_is_read_once)
+{
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, -ENOENT, NULL, S);
+	codes.replaced_ns = codes.gone_ns = 2 * S;
+	ask(0x1010, 3 * S);
+	region(0x1000, 0x1100, 1);
+	made.code.flags = RUNTIME_CODE_LASTS;
+	codes_settle(&codes, 0x1010, 0, &made, 3 * S);
+	ck_assert(holds(0x1010, S) && holds(0x1010, 1000 * S));
+	epoch = 2ULL << 32 | 5;
+	ck_assert(holds(0x1010, 3 * S));
+	ck_assert(!codes_want(&codes, 0x1010, (struct codes_when){.time_ns = 1000 * S, .epoch = epoch}, 1000 * S,
+			      &(struct runtime_frame){0}));
+}
+END_TEST
+
 START_TEST(a_question_that_had_no_room_is_asked_again)
 {
 	ask(0x1010, S);
@@ -474,6 +492,7 @@ Suite *codes_suite(void)
 	tcase_add_test(t, what_was_not_found_again_is_not_asked_for_each_sample);
 	tcase_add_test(t, code_of_a_later_epoch_is_of_all_its_samples);
 	tcase_add_test(t, code_holds_for_samples_of_its_heap_alone);
+	tcase_add_test(t, code_that_lasts_is_read_once);
 	tcase_add_test(t, a_question_that_had_no_room_is_asked_again);
 	tcase_add_test(t, regions_are_bounded);
 	tcase_add_test(t, a_place_is_of_the_row_before_it);

@@ -495,6 +495,7 @@ START_TEST(a_bytecode_that_runs_stands_for_its_function)
 	put64(FP - 0x100, VW_BUILTINS + 0x80);
 	ck_assert_int_eq(code_at(VW_BUILTINS + 0x420), 0);
 	ck_assert_uint_eq(made.code.kind, V8_HANDLER);
+	ck_assert_uint_eq(made.code.flags, RUNTIME_CODE_LASTS);
 	ck_assert_int_eq(step(VW_BUILTINS + 0x420, true, FP - 0x100, &s), 0);
 	ck_assert_uint_eq(s.pc, WORLD + 0x111);
 	ck_assert_uint_eq(s.own.key, VW_BYTECODES);

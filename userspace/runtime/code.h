@@ -48,6 +48,7 @@ struct runtime_code_row {
 enum runtime_code_flags {
 	RUNTIME_CODE_FLEETING = 1, /* other code may be in its place soon: it holds between two readings only */
 	RUNTIME_CODE_OF_EPOCH = 2, /* nothing else is in its place before its epoch ends: it holds for that, however long */
+	RUNTIME_CODE_LASTS = 4, /* part of a file that stays mapped: nothing else is ever in its place */
 };
 
 struct runtime_code {

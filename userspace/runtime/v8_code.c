@@ -73,6 +73,7 @@ static int v8_builtin(const struct v8 *v, struct memory *m, uint64_t pc, struct 
 	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
 		return -EALREADY;
 	c->kind = v8_builtin_kind(v, c->start);
+	c->flags = RUNTIME_CODE_LASTS;
 	v8_events(m, c, v8_builtin_first(v, c));
 	return 0;
 }

@@ -151,6 +151,11 @@ static bool codes_is_of_heap(const struct code_entry *e, uint64_t epoch)
 	return !epoch || !e->seen_epoch || runtime_epoch_heap(e->seen_epoch) == runtime_epoch_heap(epoch);
 }
 
+static bool codes_lasts(const struct code_entry *e)
+{
+	return e->code && e->code->flags & RUNTIME_CODE_LASTS;
+}
+
 static bool codes_stays_for_epoch(const struct code_entry *e, struct codes_when when)
 {
 	return when.epoch && e->seen_epoch && e->code && e->code->flags & RUNTIME_CODE_OF_EPOCH;
@@ -164,6 +169,8 @@ static bool codes_is_read_for_epoch(const struct code_entry *e, struct codes_whe
 /* Whether no later reading is needed. */
 static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
+	if (codes_lasts(e))
+		return true;
 	if (!e->seen_ns || !codes_is_of_heap(e, when.epoch) || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
 		return false;
 	if (codes_stays_for_epoch(e, when))
@@ -248,6 +255,8 @@ static struct codes_when codes_since(struct codes *t, const struct runtime_code 
 {
 	struct codes_when since = {.epoch = c->epoch, .time_ns = !c->epoch && codes_have_gone(t, now) ? now : 0};
 
+	if (c->flags & RUNTIME_CODE_LASTS)
+		return (struct codes_when){0};
 	for (uint32_t i = codes_first(t, c->start); i < t->count && t->at[i]->start < c->end; i++) {
 		if (t->at[i]->seen_ns && !codes_is_of_former_epoch(t->at[i], c)) {
 			since.time_ns = now;

@@ -19,6 +19,7 @@
  * be dead, and other code in its place soon. A sample of that collection may have
  * what lay there before.
  * Where a process has several heaps, each has epochs of its own, and code holds for samples of its heap alone.
+ * Code that lasts as long as the program (RUNTIME_CODE_LASTS) is read once.
  * Where nothing can be read any more, as of a process that has ended, or by a
  * sample that has waited for too long, what is known is trusted for CODES_TRUST_NS,
  * unless code was found to be gone.

@@ -19,13 +19,13 @@ LONG = ALL or MODES or churn_lib.SAMPLES
 # works), the highest share of stacks that are not known.
 RUNS = {
     "functions": ("churn.js", [], (1000, 0), 0.01),
-    "modules of an instant": ("wasm_churn.js", [], (0, 0), 0.03),
-    "functions of an instant": ("churn.js", [], (0, 0), 0.03),
-    "functions of 100 ms": ("churn.js", [], (100, 0), 0.03),
+    "modules of an instant": ("wasm_churn.js", [], (0, 0), 0.3),
+    "functions of an instant": ("churn.js", [], (0, 0), 0.05),
+    "functions of 100 ms": ("churn.js", [], (100, 0), 0.05),
     "baseline": ("churn.js", ["--always-sparkplug"], (1000, 0), 0.01),
     "jitless": ("churn.js", ["--jitless"], (1000, 0), 0.01),
     "modules": ("wasm_churn.js", [], (1000, 0), 0.01),
-    "modules of 100 ms": ("wasm_churn.js", [], (100, 0), 0.03),
+    "modules of 100 ms": ("wasm_churn.js", [], (100, 0), 0.05),
     "workers": ("churn.js", [], (1000, 2), 0.01),
 }
 START = 1.0  # seconds until V8 is known

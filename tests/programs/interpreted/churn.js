@@ -3,8 +3,8 @@
 // says. Each function outer_N calls leaf_N alone: two of them differ in nothing but names. Some are there at any time, of
 // which each lives for as many milliseconds as the second argument says, by default one at a time for three calls; in its
 // second half it is called with values of other types, for which its code was not made. While N runs, the thread is "f_N".
-// With a third argument, so many workers do the same, each with numbers of its own and for three seconds at most: then another
-// one begins, in memory that the former one has left.
+// With a third argument, so many workers do the same, each with numbers of its own and for some seconds: then another one
+// begins, in memory that the former one has left.
 "use strict";
 
 const { Worker, isMainThread, threadId } = require("worker_threads"), { writeFileSync } = require("fs");
@@ -85,6 +85,6 @@ const workers = Number(process.argv[4] || 0);
 for (let i = 0; isMainThread && i < workers; i++)
 	employ();
 if (!isMainThread)
-	work(Math.min(end, Date.now() + 1000 + 1000 * (threadId % 3)));
+	work(Math.min(end, Date.now() + 4000 + 2000 * (threadId % 3)));
 else if (!workers)
 	work(end);

@@ -247,7 +247,7 @@ static struct runtime_runs *runtimes_runs(const struct runtime_slot *s)
 	return NULL;
 }
 
-/* The first one of all was there before it was seen. */
+/* The first one of all was there before it was seen; in a heap's first one, nothing was given up before. */
 static void runtimes_see_epoch(struct runtime_slot *s)
 {
 	bool first = !s->nr_runs;
@@ -260,7 +260,7 @@ static void runtimes_see_epoch(struct runtime_slot *s)
 		return;
 	runs->of[1] = runs->of[0];
 	runs->of[0].epoch = s->epoch;
-	runs->of[0].ran_ns = first;
+	runs->of[0].ran_ns = first || (uint32_t)s->epoch == 1;
 }
 
 /* The sample's innermost frame is code of a runtime: its epoch has begun in whole. */

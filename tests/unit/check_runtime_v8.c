@@ -227,6 +227,29 @@ START_TEST(a_position_is_of_all_up_to_its_call)
 }
 END_TEST
 
+/* Each argument takes an instruction or two. */
+START_TEST(a_call_of_many_arguments_is_its_positions)
+{
+	static const uint8_t rows[] = {0, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10, 0x1a, 0xa7, 0x80, 0x80, 0x80, 0x10};
+	static const uint8_t mov[] = {0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8}, call[] = {0xff, 0xd0};
+	const uint32_t at = VW_CALL - 5, nr = 5, end = at + nr * (uint32_t)sizeof(mov) + (uint32_t)sizeof(call);
+
+	put32(VW_CODE(&v8_rows[VW_ROW]) - 1 + v8_rows[VW_ROW].code_flags, v8_rows[VW_ROW].kind_maglev);
+	v8_put_smi(VW_DEOPT(v8_rows[VW_ROW].deopt_inlining + 9), VW_EXITS + 4);
+	for (uint32_t i = 0; i < nr; i++)
+		put(VW_CODE_START + at + i * sizeof(mov), mov, sizeof(mov));
+	put(VW_CODE_START + end - sizeof(call), call, sizeof(call));
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(frames_at(at), 2);
+	ck_assert_uint_eq(frames_at(end - 1), 2);
+	ck_assert_uint_eq(frames_at(end), 1);
+	v8_put_bytes(1, rows, sizeof(rows)); /* a position of the outer function in between */
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(frames_at(at), 2);
+	ck_assert_uint_eq(frames_at(end - 1), 1);
+}
+END_TEST
+
 /* At 0x38, the outer function itself calls: what lies before and behind may be its own. */
 START_TEST(a_position_of_another_function_parts_those_around_it)
 {
@@ -1065,6 +1088,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, optimized_code_has_what_was_inlined);
 	tcase_add_loop_test(t, what_lies_between_places_of_an_inlined_function_is_its_own, 0, VW_ROWS);
 	tcase_add_test(t, a_position_is_of_all_up_to_its_call);
+	tcase_add_test(t, a_call_of_many_arguments_is_its_positions);
 	tcase_add_test(t, a_position_of_another_function_parts_those_around_it);
 	tcase_add_loop_test(t, deoptimization_data_that_makes_no_sense_leaves_calls, 0, VW_ROWS);
 	tcase_add_test(t, a_place_behind_the_code_is_left_out);

@@ -17,6 +17,7 @@
 #define CODE_MAX    (256u << 10) /* of which instructions are read */
 #define CALL_MAX    48u		 /* bytes from a call's position to its return address */
 #define CALL_BYTES  16u		 /* of one whose return address is not known */
+#define MAGLEV_CALL_MAX 256u	 /* likewise, of Maglev's, behind whose position the arguments are pushed */
 
 struct v8_inlining { int64_t position; int32_t function, reserved; };
 
@@ -239,13 +240,14 @@ static void v8_opt_place_call(struct v8_opt *o, uint32_t calls, struct v8_anchor
 
 /*
  * Behind a position's call, whose path no deoptimization data tell: those of Maglev have where the code is left to, in
- * place of the return address.
+ * place of the return address. A call behind the next position is that one's.
  */
-static uint32_t v8_opt_call_end(const struct v8_opt *o, uint32_t at)
+static uint32_t v8_opt_call_end(const struct v8_opt *o, uint32_t at, uint32_t next)
 {
+	const uint32_t most = MIN(MIN(at + MAGLEV_CALL_MAX, next), o->code_len);
 	struct x86_insn insn;
 
-	for (uint32_t end = at; o->maglev && end < at + CALL_MAX && end < o->code_len; end += insn.len) {
+	for (uint32_t end = at; o->maglev && end < most; end += insn.len) {
 		if (x86_decode(o->code + end, o->code_len - end, &insn) || insn.kind == INSN_JUMP || insn.kind == INSN_RET ||
 		    insn.kind == INSN_END)
 			break;
@@ -255,25 +257,33 @@ static uint32_t v8_opt_call_end(const struct v8_opt *o, uint32_t at)
 	return at + CALL_BYTES;
 }
 
+/* A position, up to the next one. */
+static void v8_opt_add_place(struct v8_opt *o, uint32_t calls, uint32_t at, int64_t position, uint32_t next)
+{
+	struct v8_anchor a = {.at = at, .path = V8_NO_PATH};
+	int node = v8_opt_node(o, position);
+
+	if (node < 0)
+		return;
+	a.node = (uint32_t)node;
+	v8_opt_place_call(o, calls, &a);
+	if (a.path == V8_NO_PATH)
+		a.end = v8_opt_call_end(o, a.at, next);
+	v8_anchor_add(&o->anchors, &a);
+}
+
 static void v8_opt_places_of(struct v8_opt *o, uint64_t table)
 {
-	uint64_t size = o->made->code.end - o->made->code.start;
-	uint32_t calls = o->anchors.nr;
+	const uint32_t calls = o->anchors.nr, size = (uint32_t)(o->made->code.end - o->made->code.start);
 	static struct v8_positions p;
+	bool more = v8_positions_open(o->v, o->memory, table, &p) == 0 && v8_positions_next(&p) == 0;
 
-	if (v8_positions_open(o->v, o->memory, table, &p))
-		return;
-	while (v8_positions_next(&p) == 0 && (uint64_t)p.offset < size) {
-		struct v8_anchor a = {.at = (uint32_t)p.offset, .path = V8_NO_PATH};
-		int node = v8_opt_node(o, p.position);
+	while (more && (uint32_t)p.offset < size) {
+		const uint32_t at = (uint32_t)p.offset;
+		const int64_t position = p.position;
 
-		if (node < 0)
-			continue;
-		a.node = (uint32_t)node;
-		v8_opt_place_call(o, calls, &a);
-		if (a.path == V8_NO_PATH)
-			a.end = v8_opt_call_end(o, a.at);
-		v8_anchor_add(&o->anchors, &a);
+		more = v8_positions_next(&p) == 0;
+		v8_opt_add_place(o, calls, at, position, more && (uint32_t)p.offset > at ? (uint32_t)p.offset : size);
 	}
 }
 

@@ -601,6 +601,12 @@ static uint64_t epoch_of_heap(uint64_t counters, uint32_t heap)
 	return v8_epoch(&attached, root, ARRAY_SIZE(root));
 }
 
+static int code_of_heap_at(uint64_t pc, uint32_t heap)
+{
+	made.heap = heap;
+	return code_at(pc);
+}
+
 static uint64_t epoch_of(uint64_t counters)
 {
 	return epoch_of_heap(counters, HEAP);
@@ -688,12 +694,34 @@ START_TEST(each_isolate_has_its_epochs)
 	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch_of_heap(0, 4)), 0);
 	ck_assert_uint_eq(function.epoch, epoch_of_heap(0, 4));
 	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, epoch_of_heap(0, 4)), -ESTALE); /* it is in the first one's lists */
-	made.heap = 4;
-	ck_assert_int_eq(code_at(VW_CODE_START + 5), 0);
+	ck_assert_int_eq(code_of_heap_at(VW_CODE_START + 5, 4), 0);
 	ck_assert_uint_eq(made.code.epoch, epoch_of_heap(0, 4));
 	ck_assert_uint_eq(v8_epoch(&attached, NULL, 0), epoch_of(6));
 	ck_assert_int_eq(attach_epoch(), 0);
 	ck_assert_uint_eq(attached.walk.start, OTP_WALK_TLS);
+}
+END_TEST
+
+/* Its module is held until a collection of the whole heap. */
+START_TEST(code_of_webassembly_is_of_its_samples_epoch)
+{
+	attach_epoch();
+	ck_assert_int_eq(code_of_heap_at(VW_WASM_START(VW_FIRST) + 5, HEAP), 0);
+	ck_assert_uint_eq(made.code.epoch, epoch_of(6));
+	ck_assert_uint_eq(made.code.flags, RUNTIME_CODE_OF_EPOCH);
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	made.known_epoch = made.code.epoch;
+	ck_assert_int_eq(code_of_heap_at(VW_WASM_START(VW_FIRST) + 5, HEAP), -EALREADY);
+	put_epochs(7, 107);
+	ck_assert_int_eq(code_of_heap_at(VW_WASM_START(VW_FIRST) + 5, HEAP), 0);
+	ck_assert_uint_eq(made.code.epoch, epoch_of(7));
+	made.known_epoch = 0;
+	memset(made.known, 0, sizeof(made.known));
+	ck_assert_int_eq(code_of_heap_at(VW_WASM_START(VW_FIRST) + 5, 0), 0);
+	ck_assert_uint_eq(made.code.epoch, 0);
+	put_second_isolate(4); /* which may run it, too */
+	ck_assert_int_eq(code_of_heap_at(VW_WASM_START(VW_FIRST) + 5, HEAP), 0);
+	ck_assert_uint_eq(made.code.epoch, 0);
 }
 END_TEST
 
@@ -702,8 +730,7 @@ START_TEST(of_an_isolate_that_has_ended_nothing_is_known)
 {
 	attach_epoch();
 	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch_of_heap(6, 4)), -ESTALE);
-	made.heap = 4;
-	ck_assert_int_eq(code_at(VW_CODE_START + 5), -ESTALE);
+	ck_assert_int_eq(code_of_heap_at(VW_CODE_START + 5, 4), -ESTALE);
 	put_second_isolate(HEAP); /* whose memory it is cannot be told */
 	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch_of(6)), -ESTALE);
 }
@@ -1076,6 +1103,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, until_there_is_an_isolate_nothing_is_attached);
 	tcase_add_loop_test(t, a_walk_copies_counters_and_the_number_of_the_thread, 0, VW_ROWS);
 	tcase_add_test(t, each_isolate_has_its_epochs);
+	tcase_add_test(t, code_of_webassembly_is_of_its_samples_epoch);
 	tcase_add_test(t, of_an_isolate_that_has_ended_nothing_is_known);
 	tcase_add_test(t, where_a_thread_keeps_its_isolate_is_not_known_the_only_one_has_epochs);
 	tcase_add_loop_test(t, bytecodes_whose_closure_is_dead_are_found_by_the_lists_of_scripts, 0, VW_ROWS);

@@ -201,6 +201,39 @@ static int v8_code_compiled(const struct v8 *v, struct memory *m, uint64_t pc, s
 }
 
 /*
+ * Code of WebAssembly lies outside of the heap, and no place in a module's space is used twice (V8, wasm-code-manager.cc,
+ * FreeCode). Its script holds a module until a collection of the whole heap has found the script to be dead (Managed): what a
+ * sample has run stays for its epoch, as code on the heap does. Without the sample's epoch, time decides; so it does where
+ * several isolates may have one module, whose code would be asked for again for each.
+ */
+static int v8_code_outside(const struct v8 *v, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	uint64_t known[RUNTIME_CODE_IDENTITY];
+	struct v8_epochs alone = {0};
+	int err;
+
+	if (ret->heap && v8_epochs_now(v, m, 0, &alone))
+		return -EFAULT;
+	memcpy(known, ret->known, sizeof(known));
+	if (ret->known_epoch != alone.epoch)
+		memset(ret->known, 0, sizeof(ret->known));
+	err = v8_wasm_code(v, m, pc, ret);
+	ret->code.epoch = alone.epoch;
+	ret->code.flags = alone.epoch ? RUNTIME_CODE_OF_EPOCH : 0;
+	memcpy(ret->known, known, sizeof(known));
+	return err;
+}
+
+static int v8_code_on_heap(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t epoch, struct runtime_code_made *ret)
+{
+	memset(&ret->code, 0, sizeof(ret->code));
+	ret->code.epoch = epoch;
+	if (ret->known_epoch != epoch)
+		memset(ret->known, 0, sizeof(ret->known));
+	return v8_code_compiled(v, m, pc, ret);
+}
+
+/*
  * Code on the heap is freed or moved only between two epochs: what was known in a former one is described anew. None is left
  * of a heap whose isolate has ended.
  */
@@ -215,10 +248,9 @@ static int v8_code_of_epoch(const struct v8 *v, struct memory *m, uint64_t pc, s
 			return -EFAULT;
 		if (ret->heap && !before.epoch && !v->isolate)
 			return -ESTALE;
-		ret->code.epoch = before.epoch;
-		if (ret->known_epoch != before.epoch)
-			memset(ret->known, 0, sizeof(ret->known));
-		err = v8_code_compiled(v, m, pc, ret);
+		err = v8_code_outside(v, m, pc, ret);
+		if (err == -ENOENT)
+			err = v8_code_on_heap(v, m, pc, before.epoch, ret);
 		if (v8_epochs_now(v, m, ret->heap, &after))
 			return -EFAULT;
 		if (before.epoch == after.epoch)
@@ -230,10 +262,8 @@ static int v8_code_of_epoch(const struct v8 *v, struct memory *m, uint64_t pc, s
 int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
 	const struct v8 *v = v8_of(a);
-	int err;
 
 	if (pc >= v->builtins && pc < v->builtins_end)
 		return v8_builtin(v, m, pc, ret);
-	err = v8_wasm_code(v, m, pc, ret);
-	return err == -ENOENT ? v8_code_of_epoch(v, m, pc, ret) : err;
+	return v8_code_of_epoch(v, m, pc, ret);
 }

@@ -22,8 +22,8 @@ const struct runtime_ops runtime_v8 = {
 
 /* Of what no version has moved. */
 #define COMMON                                                                                                   \
-	.shared_data = 8, .script_id = 64, .script_line = 24, .script_functions = 88, .interpreter_bytecodes = 8, .scope_flags = 8,      \
-	.scope_locals = 24, .scope_empty = 29, .kind_mask = 15
+	.shared_data = 8, .script_id = 64, .script_line = 24, .script_functions = 88,                            \
+	.interpreter_bytecodes = 8, .scope_flags = 8, .scope_locals = 24, .scope_empty = 29, .kind_mask = 15
 
 /*
  * Members as in V8's objects/{code,script,shared-function-info,scope-info,
@@ -37,7 +37,8 @@ const struct v8_row v8_rows[V8_ROWS + 1] = {
 	{COMMON, .major = 10, .minor = 2, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
 	 .bytecode_positions = 32, .scope_names = 32, .scope_module = 3, .stream_start = 128, .code_interpreted = 16,
 	 .code_positions = 24, .code_flags = 48, .code_size = 40, .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6,
-	 .deopt_inlining = 7, .isolate_scripts = 0x18e8, .isolate_epoch = 0xc8a0, .isolate_thread = 0x44d8, .kind_baseline = 11, .kind_maglev = 12, .kind_optimized = 13,
+	 .deopt_inlining = 7, .isolate_scripts = 0x18e8, .isolate_epoch = 0xc8a0, .isolate_thread = 0x44d8,
+	 .kind_baseline = 11, .kind_maglev = 12, .kind_optimized = 13,
 	 .wasm = {.spaces = 0x58, .isolates = 0x228, .scripts = 0x48, .codes = 0x1b0, .fresh = 0x1d0, .wire = 0x138,
 		  .size = 32, .index = 48, .flags = 16},
 	 .translation = {.nr = 28, .operands = {2, 1, 0, 3, 1, 1, 3, 1, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 3, 3, 4, 1, 1,
@@ -46,8 +47,8 @@ const struct v8_row v8_rows[V8_ROWS + 1] = {
 	{COMMON, .major = 11, .minor = 3, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
 	 .bytecode_positions = 32, .scope_names = 32, .scope_module = 3, .stream_code = 8, .stream_start = 16,
 	 .code_interpreted = 16, .code_positions = 24, .code_start = 40, .code_flags = 48, .code_size = 56,
-	 .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7, .isolate_scripts = 0x1b20, .isolate_epoch = 0xd500, .isolate_thread = 0x120, .kind_baseline = 11,
-	 .kind_maglev = 12, .kind_optimized = 13,
+	 .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7, .isolate_scripts = 0x1b20,
+	 .isolate_epoch = 0xd500, .isolate_thread = 0x120, .kind_baseline = 11, .kind_maglev = 12, .kind_optimized = 13,
 	 .wasm = {.spaces = 0x50, .isolates = 0x270, .scripts = 0x48, .codes = 0x140, .fresh = 0x160, .wire = 0xc8,
 		  .size = 24, .index = 44, .flags = 80},
 	 .translation = {.nr = 36, .operands = {1, 0, 3, 3, 1, 1, 3, 1, 3, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 5, 3,
@@ -58,7 +59,8 @@ const struct v8_row v8_rows[V8_ROWS + 1] = {
 	 .bytecode_positions = 24, .scope_names = 32, .scope_module = 3, .stream_code = 8, .stream_start = 32,
 	 .code_interpreted = 8, .code_positions = 16, .code_start = 40, .code_flags = 48, .code_size = 52,
 	 .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7, .type_trusted_bytes = 212,
-	 .isolate_scripts = 0x1c70, .isolate_epoch = 0xe050, .isolate_thread = 0x178, .kind_baseline = 10, .kind_maglev = 11, .kind_optimized = 12,
+	 .isolate_scripts = 0x1c70, .isolate_epoch = 0xe050, .isolate_thread = 0x178,
+	 .kind_baseline = 10, .kind_maglev = 11, .kind_optimized = 12,
 	 .wasm = {.spaces = 0x50, .isolates = 0x288, .scripts = 0x48, .codes = 0x198, .fresh = 0x1b8, .wire = 0xc8,
 		  .size = 24, .index = 44, .flags = 80},
 	 .translation = {.nr = 40, .operands = {5, 3, 3, 3, 2, 1, 3, 4, 3, 2, 1, 0, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
@@ -69,7 +71,8 @@ const struct v8_row v8_rows[V8_ROWS + 1] = {
 	 .bytecode_positions = 24, .scope_names = 48, .scope_positions = 32, .scope_module = 5, .scope_raw = true,
 	 .stream_code = 8, .stream_start = 32, .code_interpreted = 8, .code_positions = 16, .code_start = 40,
 	 .code_flags = 52, .code_size = 56, .deopt_literals = 3, .deopt_id = 6, .deopt_shared = 7, .deopt_inlining = 8,
-	 .shared_wrapped = 8, .type_trusted_bytes = 196, .isolate_scripts = 0x2548, .isolate_epoch = 0xf230, .isolate_thread = 0x1a8, .kind_baseline = 10, .kind_maglev = 11, .kind_optimized = 12,
+	 .shared_wrapped = 8, .type_trusted_bytes = 196, .isolate_scripts = 0x2548, .isolate_epoch = 0xf230,
+	 .isolate_thread = 0x1a8, .kind_baseline = 10, .kind_maglev = 11, .kind_optimized = 12,
 	 .wasm = {.spaces = 0x30, .wrappers = 0xb0, .isolates = 0x2100, .scripts = 0x48, .codes = 0x148, .fresh = 0x168,
 		  .wire = 0xf0, .size = 32, .index = 56, .flags = 96, .metadata = 24},
 	 .translation = {.nr = 45, .operands = {6, 4, 3, 3, 2, 1, 3, 4, 3, 3, 3, 1, 0, 0, 3, 3, 1, 1, 1, 0, 1, 1, 1, 1, 1,

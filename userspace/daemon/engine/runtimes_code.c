@@ -226,18 +226,6 @@ static uint64_t runtimes_epoch_unwalked(const struct runtime_slot *s, uint64_t t
 	return time_ns < s->attached_ns && (uint32_t)attached > 1 ? attached - 1 : attached;
 }
 
-/* The heap that was sampled longest ago makes room. What is not seen to run again then, is not known for a while. */
-static struct runtime_runs *runtimes_add_heap(struct runtime_slot *s)
-{
-	if (s->nr_runs < RUNTIMES_HEAPS && array_reserve(&s->runs, s->nr_runs, &s->cap_runs, sizeof(*s->runs)) == 0)
-		s->nr_runs++;
-	if (!s->nr_runs)
-		return NULL;
-	memmove(&s->runs[1], &s->runs[0], (s->nr_runs - 1) * sizeof(*s->runs));
-	s->runs[0] = (struct runtime_runs){0};
-	return &s->runs[0];
-}
-
 /* The epochs of the sample's heap; NULL: it was not met. */
 static struct runtime_runs *runtimes_runs(const struct runtime_slot *s)
 {
@@ -247,16 +235,31 @@ static struct runtime_runs *runtimes_runs(const struct runtime_slot *s)
 	return NULL;
 }
 
+/* The sample's heap comes first, and the one that was sampled longest ago makes room. false: no memory. */
+static bool runtimes_meet_heap(struct runtime_slot *s)
+{
+	struct runtime_runs *have = runtimes_runs(s), runs = have ? *have : (struct runtime_runs){0};
+
+	if (!have && s->nr_runs < RUNTIMES_HEAPS && array_reserve(&s->runs, s->nr_runs, &s->cap_runs, sizeof(*s->runs)) == 0)
+		s->nr_runs++;
+	if (!s->nr_runs)
+		return false;
+	have = have ? have : &s->runs[s->nr_runs - 1];
+	memmove(&s->runs[1], &s->runs[0], (size_t)(have - s->runs) * sizeof(*s->runs));
+	s->runs[0] = runs;
+	return true;
+}
+
 /* The first one of all was there before it was seen; in a heap's first one, nothing was given up before. */
 static void runtimes_see_epoch(struct runtime_slot *s)
 {
 	bool first = !s->nr_runs;
-	struct runtime_runs *runs = runtimes_runs(s);
+	struct runtime_runs *runs;
 
-	if (!s->epoch)
+	if (!s->epoch || !runtimes_meet_heap(s))
 		return;
-	runs = runs ? runs : runtimes_add_heap(s);
-	if (!runs || s->epoch <= runs->of[0].epoch)
+	runs = &s->runs[0];
+	if (s->epoch <= runs->of[0].epoch)
 		return;
 	runs->of[1] = runs->of[0];
 	runs->of[0].epoch = s->epoch;

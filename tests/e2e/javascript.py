@@ -10,7 +10,7 @@ import re
 
 import known_program
 import lib
-from javascript_lib import ALL, CUT, UNKNOWN, nodes, start
+from javascript_lib import ALL, CUT, UNKNOWN, nodes, start, takes
 
 HZ = lib.rate(199)
 SECONDS = 12 if ALL else 3
@@ -113,7 +113,7 @@ def main():
                     targets={"include": sorted({"exe:" + os.path.basename(n) for n in found})})
     def each(program, modes, *arguments):
         return [("%s %s" % (os.path.basename(node), mode), run(node, options, program, *arguments))
-                for node in found for mode, options in modes.items()]
+                for node in found for mode, options in modes.items() if takes(node, options)]
 
     def chosen(modes):
         return modes if ALL else dict(list(modes.items())[:1])

@@ -29,6 +29,14 @@ def nodes():
     return [p for p in there if is_known(p)]
 
 
+def takes(node, options):
+    """Whether this node has these options: Maglev's are not in Node.js 18."""
+    has = subprocess.run([node] + options + ["-e", "0"], capture_output=True).returncode == 0
+    if not has:
+        lib.skip("stacks of %s %s" % (node, " ".join(options)), "it has no such option")
+    return has
+
+
 def start(node, options, program, seconds, *arguments):
     return lib.start([node] + options + [os.path.join(known_program.WHERE, program), str(seconds), *arguments],
                      stdout=subprocess.DEVNULL)

@@ -156,7 +156,7 @@ int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_
  * v8_epoch.c: the counters by which a sample and what is read later are compared. The begin of the walk that copies them, to
  * a thread's isolate; OTP_WALK_NONE: where that is kept is not known. attach makes the rest; -EAGAIN: there is no isolate yet.
  */
-void v8_epoch_chain(const struct runtime_file *file, struct memory *m, struct otp_walk *ret);
+void v8_epoch_chain(const struct v8 *v, const struct runtime_file *file, struct memory *m, struct otp_walk *ret);
 int v8_epoch_attach(struct v8 *v, struct memory *m, struct otp_walk *walk);
 /* Zeros: not known. Those of a heap (struct runtime_ops), which may have ended; heap 0: of the only one. */
 struct v8_epochs { uint64_t epoch, moved, isolate; };

@@ -181,7 +181,7 @@ int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_
 	if (err)
 		return err;
 	v8_attach_wasm(file, m, v);
-	v8_epoch_chain(file, m, &ret->walk);
+	v8_epoch_chain(v, file, m, &ret->walk);
 	err = v8_epoch_attach(v, m, &ret->walk);
 	if (err)
 		return err;

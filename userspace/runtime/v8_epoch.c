@@ -128,17 +128,26 @@ static void v8_epoch_plan(const struct v8 *v, struct otp_walk *walk)
 	walk->via_at = (int16_t)v8_row(v)->isolate_thread;
 }
 
-void v8_epoch_chain(const struct runtime_file *file, struct memory *m, struct otp_walk *ret)
+static int v8_epoch_by_key(const struct runtime_file *file, struct memory *m, struct otp_walk *ret)
 {
 	uint64_t at;
 	uint32_t key;
 
+	if (runtime_address(file, "_ZN2v88internal7Isolate12isolate_key_E", &at) || memory_u32(m, at, &key))
+		return -ENOENT;
+	return thread_key_chain(file, m, key, ret);
+}
+
+void v8_epoch_chain(const struct v8 *v, const struct runtime_file *file, struct memory *m, struct otp_walk *ret)
+{
+	int err;
+
 	*ret = (struct otp_walk){0};
-	if (thread_local_chain(file, "_ZN2v88internal18g_current_isolate_E", ret) == 0)
-		return;
-	/* Before V8 11. */
-	if (runtime_address(file, "_ZN2v88internal7Isolate12isolate_key_E", &at) || memory_u32(m, at, &key) ||
-	    thread_key_chain(file, m, key, ret))
+	if (v8_row(v)->major < 11)
+		err = v8_epoch_by_key(file, m, ret);
+	else
+		err = thread_local_chain(file, "_ZN2v88internal18g_current_isolate_E", ret);
+	if (err)
 		*ret = (struct otp_walk){0};
 }
 

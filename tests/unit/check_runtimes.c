@@ -13,6 +13,7 @@
 #include "daemon/engine/codes.h"
 #include "daemon/engine/functions.h"
 #include "daemon/engine/runtimes.h"
+#include "daemon/engine/runtimes_state.h"
 #include "fake_runtime.h"
 
 Suite *runtimes_suite(void);
@@ -765,6 +766,66 @@ START_TEST(code_that_was_given_up_is_not_named_however_soon)
 }
 END_TEST
 
+static int load_nothing(void *ctx, uint64_t addr, uint64_t *ret)
+{
+	(void)ctx, (void)addr, (void)ret;
+	return -EFAULT;
+}
+
+/* Whether a sample of this epoch, in native code or the runtime's, may be of a collection. */
+static bool begins(uint64_t epoch, uint64_t time_ns, bool in_code)
+{
+	static struct { struct otp_walked head; uint64_t root[2]; } walk;
+	struct sample s = {.head = {.pid = 42, .arch = OTP_ARCH_X86_64, .time_ns = time_ns}};
+
+	walk.head = (struct otp_walked){.generation = generation_of(&process), .root_words = 2, .frame_words = 1};
+	walk.root[0] = walk.root[1] = code_epoch = epoch;
+	s.walks[0] = &walk.head;
+	runtimes_begin_stack(runtimes, &process, &s, time_ns);
+	if (in_code) {
+		const uint64_t reg[OTP_REGS_MAX] = {0};
+		const struct unwind_code_frame f = {.pc = 0x70090, .exact = true, .reg = reg, .load = load_nothing};
+		const struct mapping *wait = NULL;
+		struct unwind_code_step step;
+
+		runtimes->hook.step(runtimes->hook.ctx, &f, true, &step, &wait);
+	}
+	return runtimes_epoch_begins(runtimes, &runtimes_peek(runtimes, &process)->slot[0]);
+}
+
+/* The first epoch of all, and of a heap, began before; a later one, when the runtime's own code was seen to run. */
+START_TEST(an_epoch_begins_in_each_heap_by_itself)
+{
+	const uint64_t first = 1ULL << 32, second = 2ULL << 32;
+
+	meet();
+	ck_assert(!begins(first | 5, 10, false));
+	ck_assert(!begins(second | 1, 20, false));
+	ck_assert(begins(second | 2, 30, false));
+	ck_assert(begins(first | 6, 40, false));
+	ck_assert(!begins(first | 5, 9, false));
+	map_code();
+	ck_assert(!begins(second | 2, 50, true));
+	ck_assert(!begins(second | 2, 60, false));
+	ck_assert(begins(second | 2, 45, false));
+	ck_assert(begins(first | 6, 60, false));
+	unwinder_free(unwinder);
+}
+END_TEST
+
+/* As of many workers that come and go, beside one that stays. */
+START_TEST(the_heap_that_was_sampled_longest_ago_makes_room)
+{
+	meet();
+	ck_assert(!begins(1ULL << 32 | 5, 10, false));
+	for (uint64_t heap = 2; heap < 3 * RUNTIMES_HEAPS; heap++) {
+		ck_assert(!begins(heap << 32 | 1, 10, false));
+		ck_assert(!begins(1ULL << 32 | 5, 10, false));
+	}
+	ck_assert_uint_eq(runtimes_peek(runtimes, &process)->slot[0].nr_runs, RUNTIMES_HEAPS);
+}
+END_TEST
+
 START_TEST(unknown_code_is_guessed_at)
 {
 	map_code();
@@ -1009,6 +1070,8 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, regions_of_one_process_cost_others_no_functions);
 	tcase_add_test(t, code_that_is_another_by_now_is_not_named);
 	tcase_add_test(t, code_that_was_given_up_is_not_named_however_soon);
+	tcase_add_test(t, an_epoch_begins_in_each_heap_by_itself);
+	tcase_add_test(t, the_heap_that_was_sampled_longest_ago_makes_room);
 	tcase_add_test(t, unknown_code_is_guessed_at);
 	tcase_add_test(t, a_runtimes_library_is_wanted_before_its_code_is_left);
 	tcase_add_test(t, processes_are_bounded);

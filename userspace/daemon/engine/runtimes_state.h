@@ -4,7 +4,7 @@
  * runtimes_frames.c the frames of samples that were walked, runtimes_code.c
  * those on the native stack, runtimes_loops.c the native functions that run
  * interpreted code, runtimes_context.c what samples have besides frames. Only
- * these include it.
+ * these and their test include it.
  */
 #ifndef OTP_DAEMON_ENGINE_RUNTIMES_STATE_H
 #define OTP_DAEMON_ENGINE_RUNTIMES_STATE_H

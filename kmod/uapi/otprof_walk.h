@@ -117,6 +117,15 @@ struct otp_walk_also {
 	__u64 reserved[3];
 };
 
+/* STACK: of an interpreter, whose code has the stack pointer in a register; a word that is anywhere. */
+struct otp_walk_held {
+	__u64 also; /* 0: none */
+	__u64 code;
+	__u32 code_len;
+	__u32 at_reg; /* 0: none */
+	__u64 reserved;
+};
+
 /*
  * The chain: from the start, each step reads the pointer at its offset from the
  * last. After root_at steps it is at the root (a thread's state), of which words
@@ -147,6 +156,10 @@ struct otp_walk_also {
  * which follows the root's words, with OTP_WALK_VIA set if it is via's. Where
  * frames_max blocks do not reach the end, the last ones are those of the outermost
  * bytes (far): most likely a frame in between is a large one.
+ * With held.at_reg, an interpreter has its stack pointer in that register: while its
+ * code runs, that goes before first's. In what the code calls, first's is where the
+ * copy begins, be it below the stack: then it begins at the lower end. With held.also,
+ * the word there, a counter, follows the root's words; it is 0 where it cannot be read.
  *
  * CHUNKS: the node leads to the coroutine, that to its chunks, innermost first; of
  * each its first block, with OTP_WALK_MISSING(0), then the blocks of its frames up
@@ -200,6 +213,7 @@ struct otp_walk {
 		struct otp_walk_slots slots;
 		struct otp_walk_chunks chunks;
 		struct otp_walk_also also;
+		struct otp_walk_held held;
 	};
 };
 
@@ -339,6 +353,7 @@ OTP_CHECK(struct otp_walk_edge, 12);
 OTP_CHECK(struct otp_walk_slots, 32);
 OTP_CHECK(struct otp_walk_chunks, 32);
 OTP_CHECK(struct otp_walk_also, 32);
+OTP_CHECK(struct otp_walk_held, 32);
 OTP_CHECK(struct otp_walk, 160);
 OTP_CHECK_AT(struct otp_walk, base, 8);
 OTP_CHECK_AT(struct otp_walk, first, 60);
@@ -369,6 +384,8 @@ static __always_inline int otp_walk_slots_sound(const struct otp_walk *p)
 		return 1;
 	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL)
 		return !(p->also.reserved[0] | p->also.reserved[1] | p->also.reserved[2]);
+	if (p->step == OTP_WALK_STACK)
+		return p->held.at_reg < OTP_WALK_REGS && !p->held.reserved;
 	return !(s->code | s->code_len | s->store | s->at_reg | s->place_reg) &&
 	       !(s->compiled | s->limit | s->c_frame | s->place | s->prev | s->back | s->resumer);
 }
@@ -703,6 +720,26 @@ static __always_inline int otp_walk_within(const struct otp_walker *w, __u64 low
 	return at - low < w->last - low;
 }
 
+static __always_inline int otp_walk_in_code(const struct otp_walk_slots *s, __u64 pc)
+{
+	return pc - s->code < s->code_len;
+}
+
+static __always_inline __u64 otp_walk_register(const struct otp_walker *w, __u64 reg)
+{
+	OTP_WALK_OPAQUE(reg);
+	return w->regs[reg & (OTP_WALK_REGS - 1)];
+}
+
+/* The stack pointer that an interpreter has in a register; 0: its code does not run. */
+static __always_inline __u64 otp_walk_held(const struct otp_walker *w, __u64 low)
+{
+	const struct otp_walk_held *h = &w->ready.plan.held;
+	__u64 at = otp_walk_register(w, h->at_reg);
+
+	return h->at_reg && w->pc - h->code < h->code_len && otp_walk_within(w, low, at) ? at & ~7ULL : 0;
+}
+
 /* The saved stack pointer; 0: none that is in the stack. What cannot be read counts as 0. */
 static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low)
 {
@@ -712,7 +749,14 @@ static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low)
 	if (p->via && !otp_walk_pointer(w, &at, w->node + p->via) && !otp_walk_pointer(w, &at, at + p->via_at) &&
 	    otp_walk_within(w, low, at))
 		return at | OTP_WALK_VIA;
-	if (otp_walk_edge(w, &at, &p->first) || !otp_walk_within(w, low, at))
+	at = otp_walk_held(w, low);
+	if (at)
+		return at;
+	if (otp_walk_edge(w, &at, &p->first))
+		return 0;
+	if (p->held.at_reg && at < low)
+		at = low;
+	if (!otp_walk_within(w, low, at))
 		return 0;
 	return at & ~(__u64)OTP_WALK_VIA;
 }
@@ -747,17 +791,6 @@ static __always_inline int otp_walk_enter_stack(struct otp_walker *w)
 }
 
 /* --- slots --- */
-
-static __always_inline int otp_walk_in_code(const struct otp_walk_slots *s, __u64 pc)
-{
-	return pc - s->code < s->code_len;
-}
-
-static __always_inline __u64 otp_walk_register(const struct otp_walker *w, __u64 reg)
-{
-	OTP_WALK_OPAQUE(reg);
-	return w->regs[reg & (OTP_WALK_REGS - 1)];
-}
 
 /*
  * The innermost frame of the thread, and the place in it. Where C code has just returned, the register is not that of
@@ -982,6 +1015,11 @@ static __always_inline void otp_walk_root_more(struct otp_walker *w, __u64 root)
 
 	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL && p->also.at) {
 		if (otp_walk_pointer(w, &at, p->also.at))
+			at = 0;
+		otp_walk_put(w, at);
+	}
+	if (p->step == OTP_WALK_STACK && p->held.also) {
+		if (otp_walk_pointer(w, &at, p->held.also))
 			at = 0;
 		otp_walk_put(w, at);
 	}

@@ -519,6 +519,50 @@ START_TEST(a_stack_that_the_thread_is_on_is_not_copied)
 }
 END_TEST
 
+/* It follows the root's words, before the saved stack pointer. */
+START_TEST(another_word_is_copied_with_the_roots)
+{
+	struct otp_walk p = left_stack(LOW + 500, 0);
+
+	p.held.also = OTHER + 8;
+	poke(OTHER + 8, 77);
+	run(&p, 0);
+	ck_assert_uint_eq(head.root_words, 3);
+	ck_assert_uint_eq(word(1), 77);
+	ck_assert_uint_eq(word(2), LOW + 500);
+	p.held.also = 8;
+	run(&p, 0);
+	ck_assert_uint_eq(head.root_words, 3);
+	ck_assert_uint_eq(word(1), 0);
+}
+END_TEST
+
+/* While its code runs; elsewhere the stack may have grown since it was saved, down to the stack's lower end. */
+START_TEST(an_interpreter_has_its_stack_pointer_in_a_register)
+{
+	struct otp_walk p = left_stack(LOW + 500, 0);
+
+	p.first.bias = -300;
+	p.held = (struct otp_walk_held){.code = 0x5000, .code_len = 0x100, .at_reg = 13};
+	w.regs[13] = LOW + 800;
+	w.pc = 0x50ff;
+	run(&p, 0);
+	expect_copied(LOW + 800);
+	w.pc = 0x5100;
+	run(&p, 0);
+	expect_copied(LOW + 200);
+	/* It is none of the stack. */
+	w.pc = 0x5000;
+	w.regs[13] = HIGH;
+	run(&p, 0);
+	expect_copied(LOW + 200);
+	p.first.bias = -600;
+	run(&p, 0);
+	expect_copied(LOW);
+	w.pc = 0;
+}
+END_TEST
+
 START_TEST(a_stack_pointer_out_of_its_stack_is_not_followed)
 {
 	static const uint64_t saved[] = {0, LOW - 8, HIGH, (uint64_t)-8};
@@ -1072,6 +1116,8 @@ Suite *walk_suite(void)
 	tcase_add_test(t, of_a_stack_too_deep_to_copy_the_outermost_bytes_are);
 	tcase_add_test(t, the_blocks_of_a_stack_fit_a_sample);
 	tcase_add_test(t, a_stack_that_the_thread_is_on_is_not_copied);
+	tcase_add_test(t, an_interpreter_has_its_stack_pointer_in_a_register);
+	tcase_add_test(t, another_word_is_copied_with_the_roots);
 	tcase_add_loop_test(t, a_stack_pointer_out_of_its_stack_is_not_followed, 0, 4);
 	tcase_add_test(t, another_saved_stack_pointer_goes_before);
 	tcase_add_test(t, chunks_are_copied_from_their_stack_pointer_to_their_end);

@@ -2,7 +2,7 @@
 /*
  * The memory of a BEAM that means harm: a sound one, over which the input is
  * laid in pieces. Where tables are, regions, the functions in them, steps, and
- * the process that a thread runs.
+ * the process that a thread runs; and the input as code of an interpreter.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "tests/lib/beam_world.h"
+#include "runtime/beam_flow.h"
 #include "tests/lib/code_world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -26,6 +27,42 @@ static void step_out(const struct runtime_attached *a, const struct runtime_code
 	struct runtime_step step = {0};
 
 	runtime_beam.step(a, &c->code, &at, &step);
+}
+
+#define LOOP   (WORLD + 0x34000)
+#define LABELS (WORLD + 0x33000)
+
+/* Its instructions begin where every eighth byte of the input says. Regions of all code are sound, and do not overlap. */
+static void interpret(struct runtime_attached *a, const uint8_t *data, size_t size)
+{
+	static struct runtime_code_made made;
+	struct beam *b = (void *)a->param;
+	uint64_t end = LOOP;
+	uint32_t questions = 0;
+
+	size = MIN(size, (size_t)256);
+	put(LOOP, data, size);
+	for (uint32_t i = 0; i < size / 8; i++)
+		put64(LABELS + 8 * i, LOOP + data[8 * i] % size);
+	b->loop = LOOP;
+	b->loop_end = LOOP + size;
+	b->labels = LABELS;
+	b->labels_end = LABELS + size / 8 * 8;
+	for (uint64_t pc = LOOP; pc < LOOP + size && questions < 16; pc++) {
+		if (pc < end)
+			continue;
+		memset(&made.code, 0, sizeof(made.code));
+		memset(&made.known, 0, sizeof(made.known));
+		memory_question(&memory);
+		questions++;
+		if (beam_code(a, &memory, pc, &made))
+			continue;
+		if (!runtime_code_sound(&made.code, made.nodes, made.rows) || made.code.start < end || made.code.end <= pc)
+			abort();
+		end = made.code.end;
+		step_out(a, &made, data);
+	}
+	b->loop = 0;
 }
 
 static void name_process(const struct runtime_attached *a)
@@ -57,6 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (a.more.start != OTP_WALK_NONE)
 		name_process(&a);
+	if (size >= 8)
+		interpret(&a, data, size);
 	memory_question(&memory);
 	if (beam_code(&a, &memory, places[data[0] % ARRAY_SIZE(places)], &made))
 		return 0;

@@ -249,6 +249,92 @@ START_TEST(code_of_an_epoch_holds_until_that_ends)
 END_TEST
 
 /* By a word of the stack, which was a return address once. */
+/* A module that is read at this time, in the epoch at hand. */
+static void read_module(uint64_t time_ns, uint64_t identity)
+{
+	ask(0x1010, time_ns);
+	region(0x1000, 0x1100, identity);
+	made.code.flags = RUNTIME_CODE_RECURS;
+	codes_settle(&codes, 0x1010, 0, &made, time_ns + 1);
+}
+
+static bool holds_in(uint64_t of, uint64_t time_ns)
+{
+	const uint64_t now = epoch;
+	bool ret;
+
+	epoch = of;
+	ret = holds(0x1010, time_ns);
+	epoch = now;
+	return ret;
+}
+
+START_TEST(a_module_that_recurs_is_of_the_epochs_in_which_it_was_read)
+{
+	epoch = 2;
+	read_module(S, 1);
+	/* As long as nothing is freed, it is the same, before its reading and after it. */
+	ck_assert(holds_in(2, S - 1) && holds_in(2, 9 * S));
+	ck_assert(!holds_in(1, S - 1) && !holds_in(3, S + 1));
+	/* Equal code in another epoch: in between another module may have been there. */
+	epoch = 5;
+	read_module(2 * S, 1);
+	ck_assert(holds_in(2, S) && holds_in(5, 2 * S));
+	ck_assert(!holds_in(3, S + 1) && !holds_in(4, 2 * S - 1));
+	/* Of a sample without an epoch, times decide. */
+	ck_assert(!holds_in(0, 2 * S - 1) && holds_in(0, 2 * S + 1));
+}
+END_TEST
+
+/* It was seen for a second: for an eighth of that it is held to stay. */
+START_TEST(a_module_that_was_seen_for_long_was_there_between_two_readings)
+{
+	epoch = 2;
+	read_module(S, 1);
+	for (uint64_t i = 1; i <= 16; i++) {
+		epoch++;
+		read_module(S + i * S / 16, 1);
+	}
+	epoch++;
+	read_module(2 * S + S / 8, 1);
+	ck_assert(holds_in(epoch - 1, 2 * S) && holds_in(epoch, 2 * S + S / 8));
+	epoch += 4;
+	read_module(2 * S + S / 4, 1);
+	ck_assert(holds_in(epoch - 2, 2 * S + S / 5));
+	epoch += 4;
+	read_module(3 * S, 1);
+	ck_assert(!holds_in(epoch - 2, 2 * S + S / 2));
+	ck_assert(holds_in(epoch - 4, 2 * S + S / 4));
+}
+END_TEST
+
+START_TEST(another_module_in_its_place_is_of_its_own_epochs)
+{
+	epoch = 2;
+	read_module(S, 1);
+	epoch = 3;
+	read_module(2 * S, 2);
+	ck_assert(holds_in(3, 2 * S) && holds_in(3, S + 1));
+	ck_assert(!holds_in(2, S));
+}
+END_TEST
+
+/* Where epochs are not known: not while code is being replaced. */
+START_TEST(a_module_that_recurs_without_epochs_is_not_trusted_where_code_is_replaced)
+{
+	read_module(S, 1);
+	read_module(S + 100, 1);
+	ck_assert(holds(0x1010, S + 50));
+	codes.replaced_ns = S;
+	read_module(2 * S, 1);
+	ck_assert(!holds(0x1010, S + 200));
+	/* Nor is it by an answer that it is still the same. */
+	ask(0x1010, 4 * S);
+	codes_settle(&codes, 0x1010, -EALREADY, NULL, 4 * S + 1);
+	ck_assert(!holds(0x1010, 2 * S + 200));
+}
+END_TEST
+
 START_TEST(code_that_no_sample_has_is_not_trusted_for_its_epoch)
 {
 	struct code_entry *e;
@@ -486,6 +572,10 @@ Suite *codes_suite(void)
 	tcase_add_test(t, code_that_is_gone_holds_no_more);
 	tcase_add_test(t, a_region_holds_for_the_epochs_in_which_it_was_found);
 	tcase_add_test(t, code_of_an_epoch_holds_until_that_ends);
+	tcase_add_test(t, a_module_that_recurs_is_of_the_epochs_in_which_it_was_read);
+	tcase_add_test(t, a_module_that_was_seen_for_long_was_there_between_two_readings);
+	tcase_add_test(t, another_module_in_its_place_is_of_its_own_epochs);
+	tcase_add_test(t, a_module_that_recurs_without_epochs_is_not_trusted_where_code_is_replaced);
 	tcase_add_test(t, code_that_no_sample_has_is_not_trusted_for_its_epoch);
 	tcase_add_test(t, what_is_read_during_a_collection_is_not_trusted_for_its_epoch);
 	tcase_add_test(t, a_decoder_that_was_late_does_not_say_that_code_goes);

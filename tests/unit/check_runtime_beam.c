@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "tests/lib/beam_world.h"
 #include "tests/lib/code_world.h"
+#include "runtime/beam_flow.h"
 
 Suite *runtime_beam_suite(void);
 
@@ -222,16 +223,61 @@ START_TEST(names_are_written_as_the_language_does)
 }
 END_TEST
 
+/* The purger's count of reductions lies behind the words of the process. */
+START_TEST(a_region_is_of_the_epoch_in_which_it_was_read)
+{
+	struct beam *b = (void *)attached.param;
+	const uint64_t root[] = {STACK, 41, STACK};
+	uint64_t known[RUNTIME_CODE_IDENTITY];
+
+	ck_assert_uint_eq(beam_epoch(&attached, root, 3), 0);
+	b->epoch_at = WORLD + 0x60000;
+	b->epoch = 7;
+	put64(b->epoch_at, 41);
+	ck_assert_int_eq(code(BW_INFO(0, 0) + 0x30), 0);
+	ck_assert_uint_eq(made.code.epoch, beam_epoch(&attached, root, 3));
+	ck_assert_uint_eq(beam_epoch(&attached, root, 0), 7);
+	ck_assert_uint_eq(beam_epoch(&attached, root, 1), 0);
+	ck_assert_uint_eq(made.code.flags, RUNTIME_CODE_RECURS);
+	memcpy(known, made.code.identity, sizeof(known));
+	/* What was known in a former epoch is described anew. */
+	for (uint64_t of = 41; of <= 42; of++) {
+		memcpy(made.known, known, sizeof(known));
+		made.known_epoch = of;
+		memory_question(&memory);
+		ck_assert_int_eq(beam_code(&attached, &memory, BW_INFO(0, 0) + 0x30, &made), of == 42 ? -EALREADY : 0);
+	}
+}
+END_TEST
+
+/* Atoms stay: of a function that is gone, all but the text of its file's name is known. */
+START_TEST(a_name_holds_when_the_function_is_gone)
+{
+	ck_assert_int_eq(code(BW_INFO(0, 1) + 0x30), 0);
+	memset(&world[BW_INFO(0, 1) - WORLD], 0, BEAM_INFO_BYTES);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.name, "lists:'-do it/1-'/1");
+	ck_assert_str_eq(function.file, "");
+}
+END_TEST
+
+/* OTP 23 has an atom in place of a string. */
+START_TEST(the_name_of_a_file_may_be_an_atom)
+{
+	put64(BW_FILES(0), BW_TERM(1));
+	ck_assert_int_eq(code(BW_INFO(0, 1) + 0x30), 0);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.file, "lists");
+}
+END_TEST
+
 START_TEST(another_function_in_its_place_is_told)
 {
 	uint64_t known[RUNTIME_CODE_IDENTITY];
 
 	ck_assert_int_eq(code(BW_INFO(0, 0) + 0x30), 0);
 	memcpy(known, made.code.identity, sizeof(known));
-	put64(BW_INFO(0, 0) + 24, BW_TERM(4));
-	ck_assert_int_eq(decode(), -ESTALE);
 	/* The same name, in a module that was loaded anew. */
-	put64(BW_INFO(0, 0) + 24, BW_TERM(3));
 	put64(BW_MD5(0), 0x9999);
 	ck_assert_int_eq(code(BW_INFO(0, 0) + 0x30), 0);
 	ck_assert_int_ne(memcmp(known, made.code.identity, sizeof(known)), 0);
@@ -408,6 +454,178 @@ START_TEST(a_stack_that_was_not_copied_has_no_caller)
 }
 END_TEST
 
+/* --- the interpreter --- */
+
+#define LOOP	 (WORLD + 0x70000)
+#define LABELS	 (WORLD + 0x71000)
+#define SCHEDULE (WORLD + 0x72000)
+
+/*
+ * Two instructions of BEAM, at 0 and 0x22, which offsets are counted from. In the first, the place moves to r8, and rbx is something else; it ends at a jump
+ * by r8. The second one calls C code while the place is in the frame, and returns.
+ */
+static const uint8_t loop_code[] = {
+	0x90, 0xc3,			/* nop; ret */
+	0x49, 0x89, 0xd8,		/* 00: mov %rbx,%r8 */
+	0x4d, 0x8d, 0x40, 0x08,		/* 03: lea 8(%r8),%r8 */
+	0x48, 0x8b, 0x5c, 0x24, 0x10,	/* 07: mov 16(%rsp),%rbx */
+	0x48, 0x83, 0xfb, 0x0f,		/* 0c: cmp $15,%rbx */
+	0x74, 0x0c,			/* 10: je 1e */
+	0x48, 0x89, 0x03,		/* 12: mov %rax,(%rbx) */
+	0x49, 0x8d, 0x58, 0x18,		/* 15: lea 24(%r8),%rbx */
+	0x41, 0xff, 0x60, 0x18,		/* 19: jmp *24(%r8) */
+	0x90,				/* 1d: nop */
+	0xff, 0xe0,			/* 1e: jmp *%rax */
+	0x66, 0x90,			/* 20: nop */
+	0x48, 0x89, 0x5c, 0x24, 0x38,	/* 22: mov %rbx,56(%rsp) */
+	0x31, 0xdb,			/* 27: xor %ebx,%ebx */
+	0xe8, 0, 0, 0, 0,		/* 29: call */
+	0x49, 0x83, 0xc5, 0x10,		/* 2e: add $16,%r13 */
+	0x49, 0x8b, 0x5d, 0x00,		/* 32: mov 0(%r13),%rbx */
+	0x49, 0xc7, 0x45, 0x00, 0xfb, 0xff, 0xff, 0xff, /* 36: movq $NIL,0(%r13) */
+	0xff, 0x23,			/* 3e: jmp *(%rbx) */
+	0x4c, 0x01, 0xeb,		/* 40: add %r13,%rbx */
+	0xc3,				/* 43: ret */
+};
+static const uint32_t loop_labels[] = {0, 0x22};
+#define LOOP_AT(offset) (LOOP + 2 + (offset))
+
+static void put_loop(void)
+{
+	struct beam *b = (void *)attached.param;
+
+	put(LOOP, loop_code, sizeof(loop_code));
+	for (uint32_t i = 0; i < ARRAY_SIZE(loop_labels); i++)
+		put64(LABELS + 8 * i, LOOP_AT(loop_labels[i]));
+	b->loop = LOOP;
+	b->loop_end = LOOP + sizeof(loop_code);
+	b->labels = LABELS;
+	b->labels_end = LABELS + 8 * ARRAY_SIZE(loop_labels);
+	b->choice = LOOP_AT(0x13);
+	b->own = BW_DATA;
+	b->own_end = BW_DATA + 16;
+	b->exits[0] = b->exits[1] = BW_DATA + 8;
+}
+
+static const struct {
+	uint32_t at;
+	uint64_t place, stack; /* FLOW_REGISTER + DWARF's number, or FLOW_SLOT + word */
+} loop_places[] = {
+	{0x00, FLOW_REGISTER + 3, FLOW_REGISTER + 13},
+	{0x07, FLOW_REGISTER + 3, FLOW_REGISTER + 13},
+	{0x0c, FLOW_REGISTER + 8, FLOW_REGISTER + 13},
+	{0x15, FLOW_REGISTER + 8, FLOW_REGISTER + 13},
+	{0x19, FLOW_REGISTER + 3, FLOW_REGISTER + 13},
+	{0x1e, FLOW_REGISTER + 8, FLOW_REGISTER + 13},
+	{0x22, FLOW_REGISTER + 3, FLOW_REGISTER + 13},
+	{0x29, FLOW_SLOT + 7, FLOW_REGISTER + 13},
+	{0x36, FLOW_REGISTER + 3, FLOW_REGISTER + 13},
+	{0x3e, FLOW_REGISTER + 3, FLOW_REGISTER + 13},
+	{0x40, FLOW_NOWHERE, FLOW_NOWHERE},
+};
+
+START_TEST(the_interpreter_moves_the_place_within_an_instruction)
+{
+	put_loop();
+	ck_assert_int_eq(code(LOOP_AT(loop_places[_i].at)), 0);
+	ck_assert_uint_eq(made.code.kind, BEAM_LOOP);
+	ck_assert_uint_eq(made.code.word[BEAM_PLACE_WORD], loop_places[_i].place);
+	ck_assert_uint_eq(made.code.word[BEAM_STACK_WORD], loop_places[_i].stack);
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	ck_assert_int_eq(beam_code(&attached, &memory, LOOP_AT(loop_places[_i].at), &made), -EALREADY);
+}
+END_TEST
+
+/* The interpreter's registers at an offset of its code: the place, the stack pointer of the process, its own. */
+static uint64_t loop_reg[OTP_REGS_MAX];
+
+static int step_from_loop(uint64_t offset, bool exact, struct runtime_step *ret)
+{
+	const struct runtime_place at = {.pc = LOOP_AT(offset) + !exact, .exact = exact, .valid = 0x1ffff, .reg = loop_reg,
+					 .load = word_of_world, .left_sp = STACK + 16, .left_low = STACK - 0x1000};
+
+	*ret = (struct runtime_step){0};
+	put_loop();
+	ck_assert_int_eq(code(LOOP_AT(offset)), 0);
+	return runtime_beam.step(&attached, &made.code, &at, ret);
+}
+
+static void set_loop(uint64_t rbx, uint64_t r8, uint64_t r13)
+{
+	loop_reg[3] = rbx;
+	loop_reg[8] = r8;
+	loop_reg[13] = r13;
+	loop_reg[7] = WORLD + 0x50000;
+}
+
+START_TEST(a_step_out_of_the_interpreter_is_into_what_it_reads)
+{
+	struct runtime_step step;
+
+	set_loop(BW_INFO(0, 0) + 0x30, 0, STACK);
+	ck_assert_int_eq(step_from_loop(0, true, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x31);
+	ck_assert_uint_eq(step.sp, STACK);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP | RUNTIME_STEP_DATA | RUNTIME_STEP_LOOP);
+	/* Where the place is no word, the function is not known. */
+	set_loop(BW_INFO(0, 0) + 0x33, 0, STACK);
+	ck_assert_int_eq(step_from_loop(0, true, &step), 0);
+	ck_assert_uint_eq(step.pc, BEAM_NO_PLACE + 1);
+	put64(WORLD + 0x50000 + 56, BW_INFO(0, 1) + 0x60);
+	ck_assert_int_eq(step_from_loop(0x29, false, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x61);
+}
+END_TEST
+
+/* What it called has collected garbage: the register leads to the former stack. But a stack that was not copied is none. */
+START_TEST(a_stack_that_was_moved_is_where_the_process_has_it)
+{
+	struct runtime_step step;
+
+	set_loop(0, BW_INFO(0, 0) + 0x30, STACK - 0x2000);
+	ck_assert_int_eq(step_from_loop(0x12, false, &step), -ENOENT); /* another process was chosen */
+	ck_assert_int_eq(step_from_loop(0x15, false, &step), 0);
+	ck_assert_uint_eq(step.sp, STACK + 16);
+	set_loop(0, BW_INFO(0, 0) + 0x30, STACK - 0x800);
+	ck_assert_int_eq(step_from_loop(0x15, false, &step), 0);
+	ck_assert_uint_eq(step.sp, STACK - 0x800);
+	set_loop(0, BW_INFO(0, 0) + 0x30, STACK + 4);
+	ck_assert_int_eq(step_from_loop(0x15, false, &step), -ENOENT);
+}
+END_TEST
+
+/* A return address at the stack pointer that is behind the place itself: it is being called, or was returned to. */
+START_TEST(a_function_that_calls_is_not_its_own_caller)
+{
+	static const struct { uint32_t place, word; uint64_t caller; } call[] = {
+		{0x38, 0x40, BW_INFO(1, 1) + 0x50}, {0x38, 0x38, BW_INFO(1, 1) + 0x50}, {0x38, 0x30, BW_INFO(0, 1) + 0x30},
+		{0x28, 0x40, BW_INFO(0, 1) + 0x40}, {0x38, 0x58, BW_INFO(0, 1) + 0x58},
+	};
+	uint64_t reg[OTP_REGS_MAX] = {[6] = STACK, [7] = STACK};
+	const struct runtime_place at = {.pc = BW_INFO(0, 1) + call[_i].place + 1, .valid = 3 << 6, .reg = reg, .load = word_of_world,
+					 .left_sp = STACK};
+	struct runtime_step step = {0};
+
+	put_loop();
+	put64(STACK, BW_INFO(0, 1) + call[_i].word);
+	put64(STACK + 8, BW_INFO(1, 1) + 0x50);
+	ck_assert_int_eq(code(at.pc - 1), 0);
+	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), 0);
+	ck_assert_uint_eq(step.pc, call[_i].caller);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP | RUNTIME_STEP_DATA);
+}
+END_TEST
+
+START_TEST(instructions_of_no_module_are_shared)
+{
+	put_loop();
+	ck_assert_int_eq(code(BW_DATA + 8), 0);
+	ck_assert_uint_eq(made.code.kind, BEAM_SHARED);
+	ck_assert_str_eq(made.code.name, BEAM_SHARED_NAME);
+	ck_assert_int_eq(code(BW_MODULE(0) - 0x100), -ENOENT);
+}
+END_TEST
+
 /* --- processes --- */
 
 static struct runtime_context context;
@@ -543,6 +761,9 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, lines_that_do_not_fit_are_unknown);
 	tcase_add_test(t, a_module_of_elixir_is_written_as_there);
 	tcase_add_test(t, names_are_written_as_the_language_does);
+	tcase_add_test(t, a_region_is_of_the_epoch_in_which_it_was_read);
+	tcase_add_test(t, a_name_holds_when_the_function_is_gone);
+	tcase_add_test(t, the_name_of_a_file_may_be_an_atom);
 	tcase_add_test(t, another_function_in_its_place_is_told);
 	tcase_add_test(t, code_of_no_module_is_shared_or_none);
 	tcase_add_test(t, a_frame_ends_at_the_next_return_address);
@@ -554,6 +775,11 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, the_choice_of_a_process_is_a_root);
 	tcase_add_test(t, a_function_with_too_many_ways_back_is_left_by_none);
 	tcase_add_test(t, a_stack_that_was_not_copied_has_no_caller);
+	tcase_add_loop_test(t, the_interpreter_moves_the_place_within_an_instruction, 0, ARRAY_SIZE(loop_places));
+	tcase_add_test(t, a_step_out_of_the_interpreter_is_into_what_it_reads);
+	tcase_add_test(t, a_stack_that_was_moved_is_where_the_process_has_it);
+	tcase_add_loop_test(t, a_function_that_calls_is_not_its_own_caller, 0, 5);
+	tcase_add_test(t, instructions_of_no_module_are_shared);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -750,6 +750,31 @@ static int knows_the_caller(void *ctx, const struct unwind_code_frame *f, bool f
 	return 0;
 }
 
+#define DATA 0x123400000ull /* no mapping covers it */
+
+static int interprets(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
+		      const struct mapping **ret_wait)
+{
+	(void)ctx, (void)final, (void)ret_wait;
+	ck_assert_int_eq(f->data, f->index > 0);
+	if (f->index > 2)
+		return -ENOENT;
+	*ret = (struct unwind_code_step){.pc = DATA + 16 * f->index, .sp = STACK + 64 + 8 * f->index,
+					 .cfa = STACK + 64 + 8 * f->index, .flags = UNWIND_CODE_DATA};
+	return 0;
+}
+
+START_TEST(code_that_is_interpreted_need_not_be_mapped)
+{
+	const struct unwind_code some = {.step = interprets, .start = BASE + 0x2f00, .end = BASE + 0x2f20};
+
+	in.code = &some;
+	reg[RIP] = BASE + 0x2f10;
+	EXPECT(UNWIND_NO_RULE, BASE + 0x2f10, DATA, DATA + 16, DATA + 32);
+	ck_assert_ptr_null(out.frames[1].map);
+}
+END_TEST
+
 /* pop rbp, and perhaps add rsp, n: by which rbp is too far from the caller's stack for a small row. */
 static const struct { uint8_t code[9]; uint8_t len; } guessed[] = {
 	{{0x5d, 0xc3}, 2}, {{0x5d, 0x48, 0x81, 0xc4, 0, 0, 9, 0, 0xc3}, 9},
@@ -1421,6 +1446,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, unwinding_goes_through_the_heap_and_back);
 	tcase_add_loop_test(t, what_is_cut_in_the_heap_goes_on_where_it_was_entered, 0, 5);
 	tcase_add_loop_test(t, the_heap_is_not_entered_elsewhere, 0, 4);
+	tcase_add_test(t, code_that_is_interpreted_need_not_be_mapped);
 	tcase_add_test(t, compiled_code_is_left_to_what_called_it);
 	tcase_add_test(t, compiled_code_keeps_a_frame_pointer_that_leads_to_a_return_address);
 	tcase_add_test(t, compiled_code_shares_the_frame_of_what_jumped_to_it);

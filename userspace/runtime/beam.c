@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The JIT compiled BEAM, and the step out of a function: frames have no size
+ * BEAM, and the step out of a function: frames have no size
  * that code tells, but the next return address is the next word with the tag of
  * one (erts/emulator/beam/erl_term.h; is_CP).
  */
@@ -55,8 +55,11 @@ static bool beam_process_stack(const struct runtime_code *c, const struct runtim
 static int beam_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		     struct runtime_step *ret)
 {
+	const uint32_t data = beam_of(a)->loop ? RUNTIME_STEP_DATA : 0;
 	uint64_t sp, word;
 
+	if (c->kind == BEAM_LOOP)
+		return beam_loop_step(beam_of(a), c, at, ret);
 	if (!at->exact && c->kind == BEAM_SHARED && (at->left_none || beam_is_choice(c, at->pc))) {
 		ret->flags = RUNTIME_STEP_ROOT; /* a scheduler between two processes */
 		return 0;
@@ -66,37 +69,44 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 	for (uint32_t i = 0; i < BEAM_SLOTS; i++, sp += 8) {
 		if (at->load(at->ctx, sp, &word))
 			return -EFAULT;
-		if (word & TAG_MASK || !word)
+		if (word & TAG_MASK || !word || (!i && data && beam_loop_is_own_word(c, at, word)))
 			continue;
 		ret->pc = word;
 		ret->sp = ret->fp = ret->cfa = sp + 8;
-		ret->flags = beam_is_exit(beam_of(a), word) ? RUNTIME_STEP_ROOT : RUNTIME_STEP_FP;
+		ret->flags = beam_is_exit(beam_of(a), word) ? RUNTIME_STEP_ROOT : RUNTIME_STEP_FP | data;
 		return 0;
 	}
 	return -ENOENT;
 }
 
-/* The walk keeps the process' saved stack pointer as a word of the root, and once more as the copy's lower end. */
+/*
+ * The walk keeps the process' saved stack pointer as a word of the root; with an interpreter, the heap's start as another
+ * one; perhaps an epoch; and where the copy begins.
+ */
 static int beam_stack(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root, struct runtime_stack *ret)
 {
-	if (nr_root != 2)
+	const bool loop = beam_of(a)->loop;
+
+	if (nr_root != 2u + loop + (beam_of(a)->epoch_at != 0))
 		return -ENOENT;
-	*ret = (struct runtime_stack){.sp = root[0]};
+	*ret = (struct runtime_stack){.sp = root[0], .low = loop ? root[1] : 0};
 	return 0;
 }
 
 /*
- * Offsets: erts/emulator/beam/erl_process.h; read off processes of OTP 25.2.3, 27.3.4 and 29.1.2. Those of OTP 28 are
- * between two that are alike.
+ * Offsets: erts/emulator/beam/erl_process.h; read off processes of OTP 23.2.6, 25.2.3, 27.3.4 and 29.1.2. Those of
+ * OTP 28 are between two that are alike. The end of the heap is before stop in each.
  */
 const struct beam_row beam_rows[] = {
-	{.erts = 13, .process = 0xa8, .stop = 0x58, .heap = 0x80, .end = 0x88,
+	{.erts = 13, .process = 0xa8, .stop = 0x58, .heap = 0x80, .end = 0x88, .reds = 0x118, .md5 = 16,
 	 .registered = 0x30, .dictionary = 0x1a0, .initial = 0x1c0},
-	{.erts = 15, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8,
+	{.erts = 11, .process = 0xd8, .stop = 0x58, .heap = 0x60, .end = 0x68, .reds = 0x100, .md5 = 8,
+	 .registered = 0x30, .dictionary = 0x190, .initial = 0x1b0},
+	{.erts = 15, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8, .reds = 0x110, .md5 = 16,
 	 .registered = 0x20, .dictionary = 0x198, .initial = 0x1b8},
-	{.erts = 16, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8,
+	{.erts = 16, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8, .reds = 0x110, .md5 = 16,
 	 .registered = 0x20, .dictionary = 0x198, .initial = 0x1b8},
-	{.erts = 17, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8,
+	{.erts = 17, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8, .reds = 0x110, .md5 = 16,
 	 .registered = 0x20, .dictionary = 0x198, .initial = 0x1b8},
 	{0},
 };
@@ -107,6 +117,8 @@ static const char *const beam_markers[] = {"enif_make_atom", NULL};
 const struct runtime_ops runtime_beam = {
 	.name = "beam",
 	.label = "BEAM",
+	.names_last = true,
+	.epoch = beam_epoch,
 	.kind = KIND_BEAM,
 	.markers = beam_markers,
 	.attach = beam_attach,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * BEAM, the virtual machine of Erlang and Elixir, with its JIT compiler: while
- * code of a module runs, the native stack pointer is that of the Erlang process,
- * and return addresses are the only words there whose two low bits are zero.
+ * BEAM, the virtual machine of Erlang and Elixir. With its JIT compiler, the
+ * native stack pointer is that of the Erlang process while code of a module runs;
+ * the interpreter has that in a register (beam_loop.c). Return addresses are the
+ * only words there whose two low bits are zero.
  *
  * Private to beam*.c. struct beam is what attach found; it passes from the
  * decoder to the engine as the params of struct runtime_attached.
@@ -25,7 +26,12 @@
 enum beam_kind {
 	BEAM_FUNCTION,
 	BEAM_SHARED, /* what all modules call: parts of instructions, and the ways in and out */
+	BEAM_LOOP,   /* the interpreter */
 };
+#define BEAM_PLACE_WORD 0 /* of the interpreter's regions: where it has the place, and the stack pointer (beam_flow.h) */
+#define BEAM_STACK_WORD 1
+#define BEAM_NO_PLACE	8 /* an address of no code */
+#define BEAM_SHARED_NAME "[shared code of BEAM]"
 
 /*
  * To call C code, compiled code leaves the Erlang process' stack, whose pointer is then in the process, or else in rbp.
@@ -46,6 +52,8 @@ struct beam_row {
 	uint32_t erts;	  /* the version's first number; 0: the end */
 	int16_t process;  /* in a scheduler, the current process */
 	int16_t stop, heap, end; /* in a process: its stack pointer, and the bounds of heap and stack */
+	int16_t reds;	  /* in a process: the reductions that it has made before it last waited */
+	int16_t md5;	  /* in a module's header, from its checksum to its functions */
 	int16_t registered, dictionary, initial; /* its name (struct reg_proc), its dictionary, the function that it began with */
 };
 extern const struct beam_row beam_rows[];
@@ -60,6 +68,12 @@ struct beam {
 	uint32_t functions;	  /* offset of the functions in a module's header */
 	uint32_t lines;		  /* likewise, of its line table; 0: no module has one */
 	uint32_t row;		  /* index in beam_rows; the last one: no walk is known */
+	uint64_t loop, loop_end;  /* the interpreter's code; 0: there is a compiler */
+	uint64_t choice;	  /* in it: where the call that chooses the next process returns to */
+	uint64_t labels, labels_end; /* addresses in it, of each kind of instruction */
+	uint64_t own, own_end;	  /* instructions of no module */
+	uint64_t epoch_at;	  /* a counter that rises before code is freed; 0: it is not known */
+	uint64_t epoch;		  /* its value when it was found */
 	uint64_t initial_call, spawner; /* atoms that processes are named by; 0: unknown */
 };
 _Static_assert(sizeof(struct beam) <= RUNTIME_PARAMS * sizeof(uint64_t), "it is passed as params");
@@ -96,6 +110,26 @@ bool beam_is_starting(const struct beam *b, struct memory *m);
 
 /* beam_shared.c: active, unless it is set, and exits, after all else. -ENOENT: such code is not there. */
 int beam_find_shared(struct memory *m, struct beam *b);
+
+/*
+ * beam_loop.c: the interpreter of a build without compiler; -ENOENT: it has one, or none that is known. Sets loop, choice,
+ * own and exits. Then what attach says of it, and what its plan has besides.
+ */
+int beam_find_loop(const struct runtime_file *file, struct memory *m, struct beam *b);
+void beam_loop_attach(const struct runtime_file *file, const struct beam *b, struct runtime_attached *ret);
+void beam_loop_plan(const struct beam *b, struct otp_walk *w);
+int beam_loop_code(const struct beam *b, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
+int beam_loop_step(const struct beam *b, const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret);
+/*
+ * Of the innermost function of an interpreted stack, whether the word at its stack pointer is none of a caller: the function
+ * has a frame, and is calling another one, or was just returned to.
+ */
+bool beam_loop_is_own_word(const struct runtime_code *c, const struct runtime_place *at, uint64_t word);
+
+/* beam_epoch.c: whether code at an address may be of another module by now; after the first walk, to which it is added. */
+void beam_epoch_attach(const struct runtime_file *file, struct memory *m, struct beam *b, struct otp_walk *walk);
+int beam_epoch_now(const struct beam *b, struct memory *m, uint64_t *ret);
+uint64_t beam_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 
 /* beam_code.c */
 int beam_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);

@@ -144,8 +144,10 @@ static uint32_t beam_attach_version(const struct runtime_file *file, struct memo
 /* --- the stack of a process in C code --- */
 
 /* Thread -> its scheduler's thread progress -> the current process, which knows its stack. */
-static void beam_plan(const struct runtime_file *file, struct memory *m, uint32_t key, const struct beam_row *row, struct otp_walk *w)
+static void beam_plan(const struct runtime_file *file, struct memory *m, uint32_t key, const struct beam *b, struct otp_walk *w)
 {
+	const struct beam_row *row = &beam_rows[b->row];
+
 	if (thread_key_chain(file, m, key, w)) {
 		*w = (struct otp_walk){0};
 		return;
@@ -161,6 +163,8 @@ static void beam_plan(const struct runtime_file *file, struct memory *m, uint32_
 	w->stride = OTP_WALK_BLOCK;
 	w->keep = (1u << OTP_WALK_WORDS) - 1;
 	w->frames_max = OTP_WALK_BYTES / OTP_WALK_BLOCK;
+	if (b->loop)
+		beam_loop_plan(b, w);
 }
 
 /* Of a version that is not known, processes in C code have no callers. */
@@ -173,7 +177,7 @@ static void beam_attach_stack(const struct runtime_file *file, struct memory *m,
 	while (beam_rows[b->row].erts && beam_rows[b->row].erts != erts)
 		b->row++;
 	if (beam_rows[b->row].erts && at && memory_u32(m, at, &key) == 0)
-		beam_plan(file, m, key, &beam_rows[b->row], &ret->walk);
+		beam_plan(file, m, key, b, &ret->walk);
 }
 
 /* --- all --- */
@@ -205,9 +209,11 @@ static int beam_attach_all(const struct runtime_file *file, struct memory *m, st
 		return err;
 	if (runtime_address(file, "the_active_code_index", &b->active))
 		b->active = 0;
+	if (b->active && beam_find_loop(file, m, b) == 0)
+		return 0;
 	err = beam_find_shared(m, b);
 	if (err == -ENOENT) {
-		snprintf(why, RUNTIME_WHY_MAX, "it interprets its code, whose frames are not walked");
+		snprintf(why, RUNTIME_WHY_MAX, "it interprets its code by a loop that is not known");
 		return -ENOTSUP;
 	}
 	return err;
@@ -226,5 +232,8 @@ int beam_attach(const struct runtime_file *file, struct memory *m, struct runtim
 	if (err)
 		return err;
 	beam_attach_stack(file, m, erts, (void *)ret->param, ret);
+	beam_epoch_attach(file, m, (void *)ret->param, &ret->walk);
+	if (beam_of(ret)->loop)
+		beam_loop_attach(file, beam_of(ret), ret);
 	return beam_attach_process(m, (void *)ret->param, ret);
 }

@@ -14,6 +14,7 @@
 #define SHARED_BYTES (256u << 10) /* beneath the first module */
 #define SHARED_PIECE 64u	  /* its functions have no bounds */
 #define FUNCTIONS_MAX (1u << 20)
+#define TRIES	     4
 
 /* By the table in force. -ENOENT: no module is there. */
 static int beam_find_module(const struct beam *b, struct memory *m, uint64_t pc, struct beam_module *ret)
@@ -66,15 +67,16 @@ static int beam_find_function(const struct beam *b, struct memory *m, const stru
 	return -ENOENT;
 }
 
-/* Of a module that is loaded anew, the checksum is another one: the header has it two words before the functions. */
+/* Of a module that is loaded anew, the checksum is another one: the header has it a word or two before the functions. */
 static void beam_identify(const struct beam *b, struct memory *m, const struct beam_module *of, const uint64_t mfa[3],
 			  struct runtime_code *c)
 {
+	const int16_t to_md5 = beam_rows[b->row].md5 ? beam_rows[b->row].md5 : 16;
 	uint64_t md5;
 
 	c->identity[0] = c->start;
 	c->identity[1] = mfa[0] << 32 | (uint32_t)mfa[1];
-	if (memory_u64(m, of->start + b->functions - 16, &md5) || memory_u64(m, md5, &c->identity[2]))
+	if (memory_u64(m, of->start + b->functions - (uint64_t)to_md5, &md5) || memory_u64(m, md5, &c->identity[2]))
 		c->identity[2] = of->start;
 }
 
@@ -99,7 +101,7 @@ static int beam_function(const struct beam *b, struct memory *m, const struct be
 		return -EALREADY;
 	f = (struct runtime_frame){.key = bounds[0], .cookie = {mfa[0], mfa[1], mfa[2]}, .flags = RUNTIME_LINE};
 	err = beam_lines(b, m, of, (uint32_t)i, &f, ret);
-	return err ? err : beam_fetches(b, m, c);
+	return err || b->loop ? err : beam_fetches(b, m, c);
 }
 
 /* It was made at the start, before any module. */
@@ -115,17 +117,44 @@ static int beam_shared(const struct beam *b, struct memory *m, uint64_t pc, stru
 	c->identity[0] = c->start;
 	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
 		return -EALREADY;
-	snprintf(c->name, sizeof(c->name), "[shared code of BEAM]");
+	snprintf(c->name, sizeof(c->name), BEAM_SHARED_NAME);
 	return beam_fetches(b, m, c);
+}
+
+static int beam_code_read(const struct beam *b, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	struct beam_module of;
+	int err = b->loop ? beam_loop_code(b, m, pc, ret) : -ENOENT;
+
+	if (err != -ENOENT)
+		return err;
+	err = beam_find_module(b, m, pc, &of);
+	if (err == -ENOENT)
+		return b->loop ? err : beam_shared(b, m, pc, ret);
+	ret->code.flags = RUNTIME_CODE_RECURS;
+	return err ? err : beam_function(b, m, &of, pc, ret);
 }
 
 int beam_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
 	const struct beam *b = beam_of(a);
-	struct beam_module of;
-	int err = beam_find_module(b, m, pc, &of);
+	uint64_t epoch, after;
+	int err;
 
-	if (err == -ENOENT)
-		return beam_shared(b, m, pc, ret);
-	return err ? err : beam_function(b, m, &of, pc, ret);
+	/* Around the end of an epoch, what is read may be partly of the next. */
+	for (int i = 0; i < TRIES; i++) {
+		memset(&ret->code, 0, sizeof(ret->code));
+		if (beam_epoch_now(b, m, &ret->code.epoch))
+			return -EFAULT;
+		/* What was known in a former one is described anew. */
+		if (ret->known_epoch != ret->code.epoch)
+			memset(ret->known, 0, sizeof(ret->known));
+		epoch = ret->code.epoch;
+		err = beam_code_read(b, m, pc, ret);
+		if (beam_epoch_now(b, m, &after))
+			return -EFAULT;
+		if (epoch == after)
+			return err;
+	}
+	return -ESTALE;
 }

@@ -62,31 +62,47 @@ static void beam_string(struct memory *m, uint64_t term, char *to, size_t size)
 	to[n] = '\0';
 }
 
+/* A file's name: an atom in OTP 23, a string in later ones. */
+static void beam_file_name(const struct beam *b, struct memory *m, uint64_t term, struct runtime_function *ret)
+{
+	char text[BEAM_ATOM_MAX];
+
+	if (!beam_is_atom(term))
+		beam_string(m, term, ret->file, sizeof(ret->file));
+	else if (beam_atom(b, m, term, text) >= 0)
+		snprintf(ret->file, sizeof(ret->file), "%s", text);
+}
+
+/* Whether the function is still there; where it is not, neither is the text of its file's name. */
+static bool beam_is_there(struct memory *m, const struct runtime_frame *f)
+{
+	uint64_t mfa[3];
+
+	return !memory_read(m, f->key + BEAM_INFO_MFA, mfa, sizeof(mfa)) && mfa[0] == f->cookie[0] && mfa[1] == f->cookie[1] &&
+	       (uint32_t)mfa[2] == (uint32_t)f->cookie[2];
+}
+
+/* Atoms are never freed: the name is that of the cookies, whatever lies at the key by now. */
 int beam_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		struct runtime_function *ret)
 {
 	const struct beam *b = beam_of(a);
 	char module[BEAM_ATOM_MAX], function[BEAM_ATOM_MAX];
-	uint64_t mfa[3];
 	int err;
 
 	if (beam_is_atom(f->key))
 		return beam_decode_process(b, m, f, ret);
-	err = memory_read(m, f->key + BEAM_INFO_MFA, mfa, sizeof(mfa));
-	if (!err && (mfa[0] != f->cookie[0] || mfa[1] != f->cookie[1] || (uint32_t)mfa[2] != (uint32_t)f->cookie[2]))
-		err = -ESTALE;
-	if (!err)
-		err = beam_atom(b, m, mfa[0], module);
+	err = beam_atom(b, m, f->cookie[0], module);
 	if (err >= 0)
-		err = beam_atom(b, m, mfa[1], function);
+		err = beam_atom(b, m, f->cookie[1], function);
 	if (err < 0)
 		return err;
-	beam_write(module, function, (uint32_t)mfa[2], ret->name);
+	beam_write(module, function, (uint32_t)f->cookie[2], ret->name);
 	ret->start_line = (uint32_t)(f->cookie[2] >> 32);
 	ret->nr_lines = 0;
-	if (f->cookie[3])
-		beam_string(m, f->cookie[3], ret->file, sizeof(ret->file));
-	else
+	if (!f->cookie[3])
 		snprintf(ret->file, sizeof(ret->file), "%s.erl", module);
+	else if (beam_is_there(m, f))
+		beam_file_name(b, m, f->cookie[3], ret);
 	return 0;
 }

@@ -115,18 +115,22 @@ static uint32_t beam_header_functions(struct memory *m, const struct beam_module
 	return 0;
 }
 
-/* Behind three words of the line table are the places of each function: they do not descend. 0: not found. */
+/*
+ * Behind three words of the line table are the places of each function: they do not descend. It lies behind the functions; in
+ * OTP 23 the module's range ends with these. 0: not found.
+ */
 static uint32_t beam_header_lines(struct memory *m, const struct beam_module *of, const uint64_t word[HEADER_WORDS],
 				  uint32_t functions)
 {
+	const uint64_t end = of->end + (of->end - of->start);
 	uint64_t at[FUNCTIONS_SEEN], n = MIN(word[0], ARRAY_SIZE(at));
 
 	for (uint32_t i = 1; i < functions / 8; i++) {
 		uint64_t last = of->start, k = 0;
 
-		if (word[i] <= of->start || word[i] >= of->end || memory_read(m, word[i] + 24, at, n * 8))
+		if (word[i] <= of->start || word[i] >= end || memory_read(m, word[i] + 24, at, n * 8))
 			continue;
-		while (k < n && at[k] >= last && at[k] % 8 == 0 && at[k] <= of->end)
+		while (k < n && at[k] >= last && at[k] % 8 == 0 && at[k] <= end)
 			last = at[k++];
 		if (k == n && at[n - 1] > at[0])
 			return i * 8;

@@ -49,6 +49,7 @@ enum runtime_code_flags {
 	RUNTIME_CODE_FLEETING = 1, /* other code may be in its place soon: it holds between two readings only */
 	RUNTIME_CODE_OF_EPOCH = 2, /* nothing else is in its place before its epoch ends: it holds for that, however long */
 	RUNTIME_CODE_LASTS = 4, /* part of a file that stays mapped: nothing else is ever in its place */
+	RUNTIME_CODE_RECURS = 8, /* of two epochs, code of equal words may have been gone in between */
 };
 
 struct runtime_code {
@@ -82,6 +83,7 @@ struct runtime_place {
 	uint64_t valid;	     /* bit per register */
 	const uint64_t *reg; /* DWARF numbering */
 	uint64_t left_sp;    /* where the stack goes on that the thread left (struct runtime_stack); 0: none was copied */
+	uint64_t left_low;   /* its lower end; 0: not known */
 	bool left_none;	     /* the walk says that the thread has left none */
 	bool leads_to_heap;  /* the copied frames in the heap may be this frame's callers (struct runtime_frozen) */
 	bool in_heap;	     /* it is one of these */
@@ -98,6 +100,8 @@ enum runtime_step_flags {
 	RUNTIME_STEP_FROZEN = 32, /* the caller is in the heap, or back on the thread's stack from there: struct runtime_frozen */
 	RUNTIME_STEP_MOVES = 64, /* what is in the heap is being changed: it is not these frames' callers */
 	RUNTIME_STEP_LEFT_OUT = 128, /* frames in the heap are not shown: this one stands for them */
+	RUNTIME_STEP_DATA = 256, /* pc is in code that an interpreter reads: no mapping of code need cover it */
+	RUNTIME_STEP_LOOP = 512, /* the frame is that of the interpreter, and shows nothing of its own */
 };
 
 /* Its caller's registers. */

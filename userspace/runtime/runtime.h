@@ -161,6 +161,7 @@ struct runtime_function {
 struct runtime_stack {
 	uint64_t pc, sp; /* pc 0: unknown; unwinding may get there by the thread's registers */
 	uint64_t id;	 /* what functions that leave a stack keep of it in their frame on the other one */
+	uint64_t low;	 /* its lower end; 0: not known */
 	bool stand_in;	 /* pc is in a function that stands for the one that left: not a frame of its own */
 };
 
@@ -271,6 +272,7 @@ struct runtime_ops {
 	/* The file's name, by which it is found in a process before any frame of it was met; may be NULL. */
 	const char *library;
 	bool knows_all; /* generated code of which code knows nothing is not the runtime's */
+	bool names_last; /* decode's name for a key and cookies is always the same, whatever lies there by now */
 	bool moves; /* functions are moved in memory, and others lie there then: their names hold as long as regions do */
 	/*
 	 * Decoder. The region around pc; of ret, code is zeros before. 0; -ENOENT: none of this runtime; -EALREADY: the

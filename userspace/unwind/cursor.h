@@ -52,6 +52,7 @@ struct cursor {
 	bool based;   /* the frames are in the base copy now: such a jump is allowed once */
 	uint32_t part; /* the frames are in this part of those in the heap, from 1 on; more than there are: no more */
 	struct { uint64_t valid, pc, sp, fp, low; } home; /* the frame on the stack that leads there */
+	bool data;    /* pc is in data that an interpreter runs: no mapping need cover it, and only its runtime knows it */
 };
 
 static inline bool cursor_is_valid(const struct cursor *c, unsigned reg)

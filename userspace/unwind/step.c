@@ -262,6 +262,7 @@ static int step_out_of_code(struct cursor *c, const struct unwind_code_step *s)
 	if (s->flags & UNWIND_CODE_FP)
 		cursor_set(c, c->arch->fp, s->fp);
 	cursor_set(c, c->arch->sp, s->sp);
+	c->data = s->flags & UNWIND_CODE_DATA;
 	return step_enter_caller(c, s->cfa, s->pc);
 }
 
@@ -274,6 +275,7 @@ int step_code(struct cursor *c)
 		.exact = c->exact,
 		.leads_to_heap = frozen_may_begin(c),
 		.in_heap = frozen_is_frame(c),
+		.data = c->data,
 		.valid = c->valid,
 		.reg = c->reg,
 		.load = step_load_for_expr,

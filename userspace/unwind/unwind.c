@@ -342,6 +342,16 @@ static int unwind_by_file(struct unwinder *u, struct cursor *c, uint64_t addr, c
 	return unwind_by_binary(u, c, file->binary, mapping_address(c->map, addr));
 }
 
+/* A frame of code that is interpreted. */
+static int unwind_data(struct cursor *c, uint64_t pc)
+{
+	int step;
+
+	unwind_add_frame(c, pc, NULL);
+	step = step_code(c);
+	return step == STEP_NOTHING ? cursor_cut(c, UNWIND_NO_RULE) : step;
+}
+
 /* The current frame, and the step to its caller. */
 static int unwind_frame(struct unwinder *u, struct cursor *c, const struct mapping **ret_wait)
 {
@@ -349,6 +359,8 @@ static int unwind_frame(struct unwinder *u, struct cursor *c, const struct mappi
 
 	if (c->out->count == UNWIND_FRAMES_MAX)
 		return cursor_cut(c, UNWIND_DEPTH);
+	if (c->data)
+		return unwind_data(c, pc);
 	c->map = unwind_find_mapping(c, addr);
 	if (!c->map)
 		return unwind_uncovered(c, pc);
@@ -376,7 +388,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->scan_left = SEARCH_SCAN;
 	c->fault = UNWIND_UNREADABLE;
 	c->fault_addr = 0;
-	c->based = c->left = false;
+	c->based = c->left = c->data = false;
 	c->part = 0;
 	c->valid = in->valid;
 	for (unsigned i = 0; c->arch && i < c->arch->nr_regs; i++)

@@ -120,6 +120,7 @@ struct unwind_code_frame {
 	bool exact; /* pc is not a return address */
 	bool leads_to_heap; /* its callers may be those in the heap (struct unwind_frozen) */
 	bool in_heap;	    /* it is one of them */
+	bool data;  /* the last step led to code that is interpreted */
 	uint64_t valid;
 	const uint64_t *reg;
 	int (*load)(void *ctx, uint64_t addr, uint64_t *ret); /* 0, -EFAULT */
@@ -133,6 +134,7 @@ enum unwind_code_flags {
 	UNWIND_CODE_FROZEN = 8, /* the caller is in the heap, or back on the stack from there */
 	UNWIND_CODE_MOVES = 16, /* what is in the heap is being changed */
 	UNWIND_CODE_LEFT_OUT = 32, /* frames in the heap are not shown */
+	UNWIND_CODE_DATA = 64, /* pc is in code that is data: of an interpreter */
 };
 
 struct unwind_code_step { /* the caller's registers */

@@ -161,6 +161,18 @@ static bool codes_stays_for_epoch(const struct code_entry *e, struct codes_when 
 	return when.epoch && e->seen_epoch && e->code && e->code->flags & RUNTIME_CODE_OF_EPOCH;
 }
 
+/* Code that may recur, and a sample of a known epoch: times say nothing. */
+static bool codes_go_by_epoch(const struct code_entry *e, struct codes_when when)
+{
+	return when.epoch && e->seen_epoch && e->code && e->code->flags & RUNTIME_CODE_RECURS;
+}
+
+static bool codes_are_of_epoch(const struct code_entry *e, uint64_t epoch)
+{
+	return (epoch >= e->since_epoch && epoch <= e->seen_epoch) ||
+	       (e->former_seen && epoch >= e->former_since && epoch <= e->former_seen);
+}
+
 static bool codes_is_read_for_epoch(const struct code_entry *e, struct codes_when when)
 {
 	return when.ran_ns && e->seen_ns >= when.ran_ns && (when.time_ns <= e->seen_ns || e->ran_epoch == when.epoch);
@@ -173,6 +185,8 @@ static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, st
 		return true;
 	if (!e->seen_ns || !codes_is_of_heap(e, when.epoch) || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
 		return false;
+	if (codes_go_by_epoch(e, when))
+		return true;
 	if (codes_stays_for_epoch(e, when))
 		return when.begins || when.epoch < e->seen_epoch || codes_is_read_for_epoch(e, when);
 	return when.time_ns <= e->seen_ns + codes_trust(t, e, when);
@@ -180,6 +194,8 @@ static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, st
 
 bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
+	if (e && codes_go_by_epoch(e, when))
+		return codes_are_of_epoch(e, when.epoch);
 	if (!e || !e->code || when.time_ns < e->since_ns)
 		return false;
 	if (when.epoch && when.epoch - (when.begins && codes_stays_for_epoch(e, when)) < e->since_epoch)
@@ -267,22 +283,37 @@ static struct codes_when codes_since(struct codes *t, const struct runtime_code 
 	return since;
 }
 
+/* Whether equal code in the last reading and in this one, which was asked for at that time, was there all the while. */
+static bool codes_is_continued(const struct codes *t, const struct code_entry *same, uint32_t flags, uint64_t epoch,
+			       uint64_t asked_ns, uint64_t now)
+{
+	if (!(flags & RUNTIME_CODE_RECURS) || (epoch ? same->seen_epoch == epoch : !codes_are_alert(t, now)))
+		return true;
+	return asked_ns - same->seen_ns <= (same->seen_ns - same->found_ns) / CODES_TRUST_SHARE;
+}
+
 static void codes_settle_known(struct codes *t, uint64_t pc, const struct runtime_code_made *c, uint64_t now)
 {
 	const struct code_entry *old = codes_find(t, pc), *same = codes_find_same(t, &c->code);
 	struct code_entry known, *e;
 	struct codes_when since;
+	bool continued;
 
 	if (!old)
 		return; /* the table was emptied meanwhile */
-	since = same ? (struct codes_when){.time_ns = same->since_ns, .epoch = same->since_epoch} :
-		       codes_since(t, &c->code, now);
+	continued = same && codes_is_continued(t, same, c->code.flags, c->code.epoch, old->asked_ns, now);
+	if (continued)
+		since = (struct codes_when){.time_ns = same->since_ns, .epoch = same->since_epoch};
+	else
+		since = same ? (struct codes_when){.time_ns = now, .epoch = c->code.epoch} : codes_since(t, &c->code, now);
 	known = (struct code_entry){
 		.start = c->code.start,
 		.end = c->code.end,
 		.since_ns = since.time_ns,
 		.since_epoch = since.epoch,
 		.seen_epoch = c->code.epoch,
+		.former_since = continued ? same->former_since : (same ? same->since_epoch : 0),
+		.former_seen = continued ? same->former_seen : (same ? same->seen_epoch : 0),
 		.ran_epoch = same ? same->ran_epoch : 0,
 		.found_ns = same ? same->found_ns : old->asked_ns,
 		.seen_ns = old->asked_ns,
@@ -312,6 +343,8 @@ void codes_settle(struct codes *t, uint64_t pc, int err, const struct runtime_co
 		t->ended = true;
 		return;
 	}
+	if (err == -EALREADY && e->code && !codes_is_continued(t, e, e->code->flags, e->seen_epoch, e->asked_ns, now))
+		e->since_ns = now;
 	if (err != -EALREADY && (e->code || !e->seen_ns)) {
 		/* A decoder that was late or has ended says nothing of the code. */
 		if (e->code && err != -ETIMEDOUT && err != -EIO && err != -EPIPE)

@@ -20,6 +20,9 @@
  * what lay there before.
  * Where a process has several heaps, each has epochs of its own, and code holds for samples of its heap alone.
  * Code that lasts as long as the program (RUNTIME_CODE_LASTS) is read once.
+ * Where a module may be loaded again where it was (RUNTIME_CODE_RECURS), equal code in two readings of one epoch was there
+ * all the while; in those of two epochs, only if they are no further apart than the share of its age for which it would be
+ * trusted. Else it holds for the epochs before and after, and not for those in between.
  * Where nothing can be read any more, as of a process that has ended, or by a
  * sample that has waited for too long, what is known is trusted for CODES_TRUST_NS,
  * unless code was found to be gone.
@@ -49,6 +52,7 @@ struct code_entry {
 	uint64_t start, end; /* of a question: the address alone */
 	uint64_t since_ns;   /* it holds for samples from then on */
 	uint64_t since_epoch, seen_epoch; /* of its first and last reading; 0: of a runtime without epochs */
+	uint64_t former_since, former_seen; /* likewise of equal code, before it may have been gone for a while */
 	uint64_t ran_epoch; /* the latest in which a sample before a reading has it */
 	uint64_t found_ns;   /* when it was first read, whatever was before */
 	uint64_t seen_ns;    /* not before this it was last read; 0: never, an answer is pending */

@@ -62,7 +62,7 @@ static void stack_add_native(struct pipeline *p, const struct attempt *a, uint32
 	struct whole_stack *w = &p->whole;
 	struct frame *to;
 
-	if (stack_add_code(p, index))
+	if (stack_add_code(p, index) || (runtimes_is_loop(p->runtimes, index) && !p->config->runtimes_loops))
 		return;
 	to = &w->frames[w->count++];
 	*to = p->stack.frames[index];

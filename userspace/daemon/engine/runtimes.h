@@ -116,6 +116,8 @@ int runtimes_stack(struct runtimes *r, const struct unwind_stack *stack, bool fi
  * runtime, or not known. FRAME_NAMED; their strings are borrowed.
  */
 #define RUNTIMES_EXPANDED RUNTIME_CODE_DEPTH
+/* Whether a frame of it is an interpreter's, whose code follows as its caller: it shows nothing of its own. */
+bool runtimes_is_loop(const struct runtimes *r, uint32_t index);
 uint32_t runtimes_expand(struct runtimes *r, const struct unwind_stack *stack, uint32_t i,
 			 struct frame to[RUNTIMES_EXPANDED]);
 

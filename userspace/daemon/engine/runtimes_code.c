@@ -320,7 +320,7 @@ static void runtimes_find_epoch(struct runtimes *r, const struct process *p, con
  */
 static uint64_t runtimes_functions_after(const struct runtime_slot *s, uint64_t time_ns)
 {
-	if ((s->epoch && !s->ops->moves) || !s->ops->code || s->ops->frame)
+	if ((s->epoch && !s->ops->moves) || !s->ops->code || s->ops->frame || s->ops->names_last)
 		return 0;
 	if (codes_are_alert(&s->codes, time_ns))
 		return time_ns;
@@ -358,14 +358,14 @@ static int runtimes_load(void *ctx, uint64_t addr, uint64_t *ret)
 	return l->f->load(l->f->ctx, addr, ret);
 }
 
-static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, const struct code_entry *e,
+static int runtimes_step_out(struct runtimes *r, struct runtime_slot *s, const struct code_entry *e,
 			     const struct unwind_code_frame *f, struct unwind_code_step *ret)
 {
 	struct loading loading = {.r = r, .f = f};
 	const uint64_t place = runtimes_place(r, s, f->pc - !f->exact) + !f->exact;
 	const struct runtime_place at = {.pc = place, .moved = f->pc - place, .exact = f->exact, .arch = f->arch,
-					 .valid = f->valid, .reg = f->reg, .left_sp = r->left_sp, .left_none = r->left_none,
-					 .leads_to_heap = f->leads_to_heap, .in_heap = f->in_heap,
+					 .valid = f->valid, .reg = f->reg, .left_sp = r->left_sp, .left_low = r->left_low,
+					 .left_none = r->left_none, .leads_to_heap = f->leads_to_heap, .in_heap = f->in_heap,
 					 .load = runtimes_load, .ctx = &loading};
 	struct own_frame *own = runtimes_add_own(r, f->index);
 	struct runtime_step step = {0};
@@ -376,14 +376,27 @@ static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, c
 	own->frame = step.own;
 	own->inner = step.flags & RUNTIME_STEP_INNER ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
 	own->wraps = step.flags & RUNTIME_STEP_WRAPS ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
+	own->data = f->data ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
+	own->loop = !err && step.flags & RUNTIME_STEP_LOOP;
 	*ret = (struct unwind_code_step){.pc = step.pc, .sp = step.sp, .fp = step.fp, .cfa = step.cfa,
 					 .flags = (step.flags & RUNTIME_STEP_FP ? UNWIND_CODE_FP : 0) |
 						  (step.flags & RUNTIME_STEP_ROOT ? UNWIND_CODE_ROOT : 0) |
 						  (step.flags & RUNTIME_STEP_SAME ? UNWIND_CODE_SAME : 0) |
 						  (step.flags & RUNTIME_STEP_FROZEN ? UNWIND_CODE_FROZEN : 0) |
 						  (step.flags & RUNTIME_STEP_MOVES ? UNWIND_CODE_MOVES : 0) |
-						  (step.flags & RUNTIME_STEP_LEFT_OUT ? UNWIND_CODE_LEFT_OUT : 0)};
+						  (step.flags & RUNTIME_STEP_LEFT_OUT ? UNWIND_CODE_LEFT_OUT : 0) |
+						  (step.flags & RUNTIME_STEP_DATA ? UNWIND_CODE_DATA : 0)};
+	r->data_of = s;
 	return err;
+}
+
+/* Of code that is interpreted, the callers are known even where it is not. */
+static int runtimes_step_unknown(struct runtimes *r, const struct unwind_code_frame *f, struct unwind_code_step *ret)
+{
+	struct runtime_code unknown = {0};
+	const struct code_entry e = {.code = &unknown};
+
+	return runtimes_step_out(r, r->data_of, &e, f, ret);
 }
 
 static void runtimes_begin_in_code(struct runtimes *r)
@@ -415,9 +428,9 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 		err = runtimes_step_out(r, s, e, f, ret);
 	if (err == -EAGAIN && final) {
 		*ret_wait = NULL;
-		return -ENOENT;
+		err = -ENOENT;
 	}
-	return err;
+	return err == -ENOENT && f->data ? runtimes_step_unknown(r, f, ret) : err;
 }
 
 /* Code for which a runtime goes before its file's tables. */
@@ -494,6 +507,13 @@ uint8_t runtimes_inner(const struct runtimes *r, uint32_t index)
 	return own ? own->inner : 0;
 }
 
+bool runtimes_is_loop(const struct runtimes *r, uint32_t index)
+{
+	const struct own_frame *own = runtimes_own(r, index);
+
+	return own && own->loop;
+}
+
 /* The functions at a place of a region, innermost first; those too far out are left out. */
 static uint32_t runtimes_chain(const struct code_entry *e, const struct frame *f, struct runtime_frame to[RUNTIMES_EXPANDED])
 {
@@ -512,7 +532,7 @@ static void runtimes_set_epoch(const struct runtime_slot *s, struct runtime_fram
 {
 	if (f->flags & RUNTIME_MOVED)
 		f->cookie[RUNTIME_COOKIE_EPOCH] = s->moved;
-	else if (s->ops->epoch)
+	else if (s->ops->epoch && !s->ops->names_last)
 		f->cookie[RUNTIME_COOKIE_EPOCH] = s->ops->moves ? s->epoch & RUNTIME_EPOCH_OF_HEAP : s->epoch;
 }
 
@@ -609,6 +629,10 @@ uint32_t runtimes_expand(struct runtimes *r, const struct unwind_stack *stack, u
 	if (!own)
 		return 0;
 	n = runtimes_functions(r, own, &stack->frames[i], functions, &s, &e);
+	if (!n && !e && own->data) {
+		runtimes_name(r, &r->stack_of->slot[own->data - 1], NULL, &(struct runtime_frame){0}, to);
+		return 1;
+	}
 	if (!n)
 		return e ? runtimes_name_region(s, e, to) : 0;
 	if (n > 1 && functions[n - 1].flags & RUNTIME_WALKED && runtimes_is_walked(r, s))

@@ -285,7 +285,7 @@ bool runtimes_other_stack(struct runtimes *r, const struct process *p, const str
 {
 	struct runtime_stack to;
 
-	r->left_sp = 0;
+	r->left_sp = r->left_low = 0;
 	r->left_none = false;
 	for (uint32_t plan = 0; plan < OTP_WALK_PLANS && p; plan++) {
 		const struct otp_walked *w = s->walks[plan];
@@ -300,6 +300,7 @@ bool runtimes_other_stack(struct runtimes *r, const struct process *p, const str
 					     .stand_in = to.stand_in, .cut = w->end != OTP_WALK_END_DONE};
 		runtimes_join_blocks(w, r->blocks, ret);
 		r->left_sp = to.sp;
+		r->left_low = to.low;
 		return true;
 	}
 	return false;

@@ -115,9 +115,12 @@ struct runtimes {
 		struct runtime_frame frame;
 		uint8_t wraps; /* index of the slot + 1, whose loop the frame only calls; 0: it is one of its own */
 		uint8_t inner; /* likewise, whose loop it is called by */
+		uint8_t data;  /* likewise, which interprets it */
+		bool loop; /* it is the interpreter's, whose code follows */
 	} own[UNWIND_FRAMES_MAX];
-	uint64_t left_sp; /* of the sample whose stack is unwound, as of struct runtime_place */
+	uint64_t left_sp, left_low; /* of the sample whose stack is unwound, as of struct runtime_place */
 	bool left_none;
+	struct runtime_slot *data_of; /* whose interpreter's code the last step led to */
 	uint32_t walked; /* bit per slot: of this sample there are walked frames */
 	uint64_t library_sought; /* generation + 1 of its mappings, in which a library was looked for; 0: none */
 	struct unwind_code hook;

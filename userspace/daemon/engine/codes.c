@@ -196,6 +196,9 @@ bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_
 {
 	if (e && codes_go_by_epoch(e, when))
 		return codes_are_of_epoch(e, when.epoch);
+	/* Nothing was freed since, or else what was first read later may be another module. */
+	if (e && e->code && e->code->flags & RUNTIME_CODE_RECURS && when.bound && e->since_epoch > when.bound + 1)
+		return false;
 	if (!e || !e->code || when.time_ns < e->since_ns)
 		return false;
 	if (when.epoch && when.epoch - (when.begins && codes_stays_for_epoch(e, when)) < e->since_epoch)

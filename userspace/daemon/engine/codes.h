@@ -83,6 +83,7 @@ struct code_entry *codes_find(const struct codes *t, uint64_t pc);
 struct codes_when {
 	uint64_t time_ns;
 	uint64_t epoch; /* 0: not known */
+	uint64_t bound; /* where it is not known: about the epoch of that time, before the walk was set; 0: nor is that */
 	uint64_t ran_ns; /* when the runtime's code was first seen to run in that epoch; 0: not yet, or not known */
 	bool begins;	/* the epoch: it may be of the collection that ends the one before */
 	bool waited;	/* for an answer, as long as it can */

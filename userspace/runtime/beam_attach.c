@@ -123,6 +123,8 @@ static bool beam_find_version(struct binary *b, char erts[ERTS_MAX])
 	return false;
 }
 
+#define ERTS_OF_23 11
+
 /* The first number of ERTS: 0 unknown. */
 static uint32_t beam_attach_version(const struct runtime_file *file, struct memory *m, char version[RUNTIME_VERSION_MAX])
 {
@@ -133,8 +135,8 @@ static uint32_t beam_attach_version(const struct runtime_file *file, struct memo
 	if (runtime_address(file, "etp_erts_version", &at) || memory_string(m, at, erts, sizeof(erts)) || !*erts)
 		beam_find_version(file->binary, erts);
 	sscanf(erts, "%u", &first);
-	/* Each release counts both up: OTP 23 has 11. */
-	if (first >= 11 && first < 100)
+	/* Each release counts both up. */
+	if (first >= ERTS_OF_23 && first < 100)
 		snprintf(version, RUNTIME_VERSION_MAX, "OTP %u (ERTS %.12s)", first + 12, erts);
 	else
 		snprintf(version, RUNTIME_VERSION_MAX, "ERTS %.12s", erts);
@@ -195,7 +197,8 @@ static int beam_attach_tables(const struct runtime_file *file, struct memory *m,
 	return err;
 }
 
-static int beam_attach_all(const struct runtime_file *file, struct memory *m, struct beam *b, char why[RUNTIME_WHY_MAX])
+static int beam_attach_all(const struct runtime_file *file, struct memory *m, uint32_t erts, struct beam *b,
+			   char why[RUNTIME_WHY_MAX])
 {
 	int err = beam_attach_atoms(file, m, b);
 
@@ -209,7 +212,8 @@ static int beam_attach_all(const struct runtime_file *file, struct memory *m, st
 		return err;
 	if (runtime_address(file, "the_active_code_index", &b->active))
 		b->active = 0;
-	if (b->active && beam_find_loop(file, m, b) == 0)
+	/* That of later versions, where they are built without their compiler, is another one. */
+	if (b->active && erts == ERTS_OF_23 && beam_find_loop(file, m, b) == 0)
 		return 0;
 	err = beam_find_shared(m, b);
 	if (err == -ENOENT) {
@@ -228,7 +232,7 @@ int beam_attach(const struct runtime_file *file, struct memory *m, struct runtim
 		snprintf(why, RUNTIME_WHY_MAX, "its frames are known on x86-64 only");
 		return -ENOTSUP;
 	}
-	err = beam_attach_all(file, m, (void *)ret->param, why);
+	err = beam_attach_all(file, m, erts, (void *)ret->param, why);
 	if (err)
 		return err;
 	beam_attach_stack(file, m, erts, (void *)ret->param, ret);

@@ -21,7 +21,9 @@
 #define SWEEPS_MAX  32
 #define ADVANCE_MAX 64 /* bytes of an instruction of BEAM */
 #define AHEAD_MAX   24 /* instructions up to the jump to the next one */
+#define AHEADS_MAX  8192 /* times that the jump is looked for */
 #define REGS	    16
+#define STACK_REG   (X86_R8 + 5) /* REG_stop */
 #define CALLEE	    ((1u << X86_BX) | (1u << X86_BP) | 0xf000u)
 
 /* Of a value: who holds it. */
@@ -29,7 +31,7 @@ struct holders { uint64_t slots; uint32_t regs; };
 struct flow_state { struct holders place, stack; };
 
 static const struct flow_state unreached = {{UINT64_MAX, UINT32_MAX}, {UINT64_MAX, UINT32_MAX}};
-static const struct flow_state begun = {{0, 1u << X86_BX}, {0, 1u << (X86_R8 + 5)}};
+static const struct flow_state begun = {{0, 1u << X86_BX}, {0, 1u << STACK_REG}};
 
 /* An instruction with what of its encoding counts here. */
 struct flow_insn {
@@ -39,6 +41,8 @@ struct flow_insn {
 	uint8_t base; /* of memory: enum x86_reg; X86_NONE: relative to the instruction */
 	bool indexed;
 	int32_t disp;
+	int32_t number; /* of a group with one: what is added, compared */
+	bool high;	/* its registers have 8 bits, and those of numbers 4 to 7 are the second bytes of 0 to 3 */
 };
 
 /* --- decoding --- */
@@ -82,6 +86,28 @@ static bool flow_one_has_modrm(uint8_t op)
 	       (op >= 0xd8 && op <= 0xdf) || op == 0xf6 || op == 0xf7 || op >= 0xfe;
 }
 
+/* Whether its registers have 8 bits. */
+static bool flow_is_of_bytes(const struct flow_insn *i)
+{
+	if (i->two)
+		return (i->op >= 0x90 && i->op <= 0x9f) || i->op == 0xb0 || i->op == 0xc0;
+	if (!i->has_modrm)
+		return i->op >= 0xb0 && i->op <= 0xb7;
+	return !(i->op & 1) && i->op != 0x8c && i->op != 0x8e;
+}
+
+/* At the end of the instruction. */
+static int32_t flow_number(const struct flow_insn *i, const uint8_t *end)
+{
+	int32_t v = 0;
+
+	if (!i->two && i->op == 0x83)
+		return (int8_t)end[-1];
+	if (!i->two && i->op == 0x81)
+		memcpy(&v, end - sizeof(v), sizeof(v));
+	return v;
+}
+
 static int flow_decode(const struct flow_code *c, uint32_t offset, struct flow_insn *i)
 {
 	uint8_t bytes[X86_INSN_MAX + 8] = {0}, rex = 0, *at = bytes;
@@ -97,13 +123,17 @@ static int flow_decode(const struct flow_code *c, uint32_t offset, struct flow_i
 	i->wide = rex & 8;
 	i->two = *at == 0x0f;
 	i->op = i->two ? *++at : *at;
-	i->vector = !i->two && !rex && (i->op == 0xc4 || i->op == 0xc5 || i->op == 0x62);
+	/* Of three bytes of opcode, too; system instructions write what others do not. */
+	i->vector = i->two ? i->op == 0x38 || i->op == 0x3a || i->op == 0x01 || i->op == 0x05 :
+			     !rex && (i->op == 0xc4 || i->op == 0xc5 || i->op == 0x62);
 	i->nop = (i->two && i->op == 0x1f) || (!i->two && !(rex & 1) && i->op == 0x90);
 	i->has_modrm = i->two ? !((i->op >= 0x80 && i->op <= 0x8f) || (i->op >= 0xc8 && i->op <= 0xcf)) : flow_one_has_modrm(i->op);
 	if (i->has_modrm)
 		flow_modrm(i, at + 1, rex);
 	else
 		i->rm = (uint8_t)((i->op & 7) | (rex & 1 ? 8 : 0));
+	i->number = flow_number(i, bytes + i->x.len);
+	i->high = !rex && flow_is_of_bytes(i);
 	return 0;
 }
 
@@ -112,6 +142,14 @@ static int flow_decode(const struct flow_code *c, uint32_t offset, struct flow_i
 static void holders_drop(struct holders *h, unsigned reg)
 {
 	h->regs &= ~(1u << reg);
+}
+
+/* What an instruction writes. */
+static void holders_drop_operand(struct holders *h, const struct flow_insn *i, unsigned reg)
+{
+	holders_drop(h, reg);
+	if (i->high && reg >= 4 && reg < 8)
+		holders_drop(h, reg - 4);
 }
 
 static bool holders_have(const struct holders *h, unsigned reg)
@@ -197,9 +235,9 @@ static void holders_write(struct holders *h, const struct flow_insn *i)
 	unsigned writes = i->two ? flow_two_writes(i) : flow_one_writes(i);
 
 	if (writes & WRITES_REG)
-		holders_drop(h, i->reg);
+		holders_drop_operand(h, i, i->reg);
 	if (writes & WRITES_RM && i->mod == 3)
-		holders_drop(h, i->rm);
+		holders_drop_operand(h, i, i->rm);
 	if (writes & WRITES_RM)
 		holders_overwrite(h, i);
 }
@@ -210,8 +248,12 @@ static uint32_t flow_implied(const struct flow_insn *i)
 	const uint32_t ax = 1u << X86_AX, cx = 1u << X86_CX, dx = 1u << X86_DX;
 	unsigned group = i->reg & 7;
 
+	if (i->two && i->op == 0xc7)
+		return ax | dx;
 	if (i->two)
 		return i->op == 0xb0 || i->op == 0xb1 ? ax : (i->op == 0xa2 || i->op == 0x31 ? ax | cx | dx | 1u << X86_BX : 0);
+	if (i->op >= 0x90 && i->op <= 0x97)
+		return i->nop ? 0 : ax;
 	if (i->op < 0x40)
 		return (i->op & 7) == 4 || (i->op & 7) == 5 ? ax : 0;
 	if (i->op == 0xf6 || i->op == 0xf7)
@@ -221,8 +263,8 @@ static uint32_t flow_implied(const struct flow_insn *i)
 	return i->op == 0x98 ? ax : i->op == 0x99 ? dx : 0;
 }
 
-/* add, sub: to which register; X86_NONE: another instruction. *ret: the sign of a number that is added; 0: it is none. */
-static unsigned flow_adds_to(const struct flow_insn *i, int *ret)
+/* add, sub: to which register; X86_NONE: another instruction. *ret: the number that is added; 0: it is none. */
+static unsigned flow_adds_to(const struct flow_insn *i, int64_t *ret)
 {
 	const bool group = i->op == 0x81 || i->op == 0x83;
 
@@ -234,7 +276,7 @@ static unsigned flow_adds_to(const struct flow_insn *i, int *ret)
 	if (i->mod != 3 || !(i->op == 0x01 || i->op == 0x29 || (group && ((i->reg & 7) == 0 || (i->reg & 7) == 5))))
 		return X86_NONE;
 	if (group)
-		*ret = (i->reg & 7) == 5 ? -1 : 1;
+		*ret = (i->reg & 7) == 5 ? -(int64_t)i->number : i->number;
 	return i->rm;
 }
 
@@ -258,29 +300,42 @@ static void flow_call(struct flow_state *s)
 	s->stack.regs &= CALLEE;
 }
 
+/* A frame begins, or ends: the stack pointer moves in its register, and copies are of before. Elsewhere it is no copy any more. */
+static void flow_move_stack(struct flow_state *s, unsigned reg)
+{
+	if (reg == STACK_REG && holders_have(&s->stack, reg))
+		s->stack = (struct holders){.regs = 1u << reg};
+	else
+		holders_drop(&s->stack, reg);
+}
+
 static void flow_copy(struct flow_state *s, const struct flow_insn *i, unsigned to, unsigned from)
 {
-	const bool lea = i->op == 0x8d;
+	const int32_t disp = i->op == 0x8d ? i->disp : 0;
 
-	holders_set(&s->place, to, holders_have(&s->place, from) && (!lea || (i->disp >= 0 && i->disp <= ADVANCE_MAX)));
-	/* A frame begins, or ends: the stack pointer moves in its register. */
-	holders_set(&s->stack, to, holders_have(&s->stack, from) && (!lea || !i->disp || to == from));
+	holders_set(&s->place, to, holders_have(&s->place, from) && disp >= 0 && disp <= ADVANCE_MAX);
+	if (disp && to == from)
+		flow_move_stack(s, to);
+	else
+		holders_set(&s->stack, to, holders_have(&s->stack, from) && !disp);
 }
 
 /* What lies at the stack pointer is where to return to. A process has its stack pointer while C code runs. */
 static void flow_load_word(struct flow_state *s, const struct flow_code *c, const struct flow_insn *i)
 {
 	const bool returns = i->wide && i->base != X86_NONE && !i->indexed && !i->disp && holders_have(&s->stack, i->base);
-	const bool stop = i->wide && !i->indexed && i->disp == c->stop && i->reg == X86_R8 + 5;
+	const bool stop = i->wide && !i->indexed && i->base != X86_SP && i->base != X86_NONE && i->disp == c->stop &&
+			  i->reg == STACK_REG;
 
 	holders_set(&s->place, i->reg, flow_load(&s->place, i) || returns);
 	holders_set(&s->stack, i->reg, flow_load(&s->stack, i) || stop);
 }
 
-static void flow_add(struct flow_state *s, unsigned to, int sign)
+static void flow_add(struct flow_state *s, unsigned to, int64_t number)
 {
-	if (sign <= 0)
+	if (number <= 0 || number > ADVANCE_MAX)
 		holders_drop(&s->place, to);
+	flow_move_stack(s, to);
 }
 
 /* pop, xchg with rax, mov of a number, bswap: the register is in the opcode. */
@@ -288,7 +343,8 @@ static bool flow_writes_low(const struct flow_insn *i)
 {
 	if (i->two)
 		return i->op >= 0xc8 && i->op <= 0xcf;
-	return (i->op >= 0x58 && i->op <= 0x5f) || (i->op >= 0x91 && i->op <= 0x97) || (i->op >= 0xb0 && i->op <= 0xbf);
+	return (i->op >= 0x58 && i->op <= 0x5f) || (i->op >= 0x90 && i->op <= 0x97 && !i->nop) ||
+	       (i->op >= 0xb0 && i->op <= 0xbf);
 }
 
 static void flow_other(struct flow_state *s, const struct flow_insn *i)
@@ -297,8 +353,6 @@ static void flow_other(struct flow_state *s, const struct flow_insn *i)
 
 	s->place.regs &= ~implied;
 	s->stack.regs &= ~implied;
-	if (i->x.kind == INSN_PUSH || i->x.kind == INSN_POP || i->x.kind == INSN_SP_ADD || i->x.kind == INSN_SP_SET)
-		s->place.slots = s->stack.slots = 0;
 	if (i->vector)
 		*s = (struct flow_state){0};
 	if (i->has_modrm) {
@@ -306,16 +360,34 @@ static void flow_other(struct flow_state *s, const struct flow_insn *i)
 		holders_write(&s->stack, i);
 	}
 	if (!i->has_modrm && flow_writes_low(i)) {
-		holders_drop(&s->place, i->rm);
-		holders_drop(&s->stack, i->rm);
+		holders_drop_operand(&s->place, i, i->rm);
+		holders_drop_operand(&s->stack, i, i->rm);
+	}
+}
+
+/* The words of the frame have other distances then. */
+static bool flow_moves_sp(const struct flow_insn *i)
+{
+	switch (i->x.kind) {
+	case INSN_PUSH:
+	case INSN_POP:
+	case INSN_SP_ADD:
+	case INSN_SP_SET:
+	case INSN_SP_LOST:
+	case INSN_SP_LOAD:
+		return true;
+	default:
+		return false;
 	}
 }
 
 static void flow_run(struct flow_state *s, const struct flow_code *c, const struct flow_insn *i)
 {
 	unsigned to, from;
-	int sign;
+	int64_t number;
 
+	if (flow_moves_sp(i))
+		s->place.slots = s->stack.slots = 0;
 	if (i->x.kind == INSN_CALL) {
 		flow_call(s);
 	} else if (flow_copies(i, &to, &from)) {
@@ -327,9 +399,12 @@ static void flow_run(struct flow_state *s, const struct flow_code *c, const stru
 		holders_store(&s->stack, i);
 	} else if (!i->two && i->op == 0x8d && i->indexed && i->wide) {
 		holders_drop(&s->place, i->reg);
-		holders_set(&s->stack, i->reg, i->reg == i->base && holders_have(&s->stack, i->base));
-	} else if ((to = flow_adds_to(i, &sign)) != X86_NONE) {
-		flow_add(s, to, sign);
+		if (i->reg == i->base)
+			flow_move_stack(s, i->reg);
+		else
+			holders_drop(&s->stack, i->reg);
+	} else if ((to = flow_adds_to(i, &number)) != X86_NONE) {
+		flow_add(s, to, number);
 	} else {
 		flow_other(s, i);
 	}
@@ -360,6 +435,7 @@ struct flow {
 	bool changed;
 	struct flow_run *runs; /* made in the last sweep */
 	uint32_t nr, max;
+	uint32_t looked_ahead; /* so often */
 };
 
 static bool flow_begins(const struct flow_code *c, uint32_t offset)
@@ -453,7 +529,7 @@ static void flow_note(struct flow *f, uint32_t offset, const struct flow_insn *i
 				.stack = flow_choose(&s->stack)};
 	struct flow_run *last = f->nr ? &f->runs[f->nr - 1] : NULL;
 
-	if (here.place == FLOW_NOWHERE)
+	if (here.place == FLOW_NOWHERE && f->looked_ahead++ < AHEADS_MAX)
 		here.place = flow_ahead(f->code, offset);
 	if (last && last->end == offset && last->place == here.place && last->stack == here.stack)
 		last->end = here.end;

@@ -31,6 +31,7 @@ enum { RSP = 7, R13 = 13 };
 #define LABELS_MIN     64u
 #define LABELS_MAX     4096u
 #define RUNS_MAX       4096u
+#define READ_MAX       16 /* times that a decoder reads the loop */
 #define GROWN	       1024 /* bytes by which the stack may be longer than the process has it */
 #define CALL_WORDS_MAX 3    /* of an instruction that calls */
 #define INSTRUCTIONS   16   /* bytes of the last of the loop's own instructions, at most */
@@ -173,7 +174,7 @@ void beam_loop_plan(const struct beam *b, struct otp_walk *w)
 /* The code is the file's, and stays: what was read of it holds for later questions, if its bytes are the same. */
 static struct {
 	struct flow_run run[RUNS_MAX];
-	uint32_t nr;
+	uint32_t nr, times;
 	uint64_t hash;
 } read_runs;
 
@@ -204,9 +205,13 @@ static int beam_loop_read(const struct beam *b, struct memory *m)
 	if (memory_read(m, b->loop, code, c.len) || beam_loop_entries(b, m, entry))
 		return -EFAULT;
 	hash = hash_bytes(entry, c.len / 8 + 1, hash_bytes(code, c.len, (uint64_t)c.stop));
-	if (read_runs.nr && read_runs.hash == hash)
-		return 0;
+	if (read_runs.times && read_runs.hash == hash)
+		return read_runs.nr ? 0 : -EBADMSG;
+	/* It is code that nothing changes. */
+	if (read_runs.times == READ_MAX)
+		return -EBADMSG;
 	n = beam_flow_read(&c, read_runs.run, RUNS_MAX);
+	read_runs.times++;
 	read_runs.nr = n > 0 ? (uint32_t)n : 0;
 	read_runs.hash = hash;
 	return n < 0 ? n : 0;

@@ -662,7 +662,7 @@ START_TEST(the_barrier_leads_to_frames_in_the_heap)
 	h->barrier = HW_BARRIER;
 	at_rsp(10);
 	regs[6] = STACK + 8 * 8;
-	made.code.kind = HOTSPOT_STUB;
+	made.code.kind = HOTSPOT_BARRIER;
 	step = (struct runtime_step){0};
 	ck_assert_int_eq(hotspot_step(&attached, &made.code, &at, &step), 0);
 	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FROZEN);
@@ -675,6 +675,13 @@ START_TEST(the_barrier_leads_to_frames_in_the_heap)
 	ck_assert_int_eq(hotspot_step(&attached, &made.code, &at, &step), 0);
 	ck_assert_uint_eq(step.flags & (RUNTIME_STEP_FROZEN | RUNTIME_STEP_LEFT_OUT), RUNTIME_STEP_LEFT_OUT);
 	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	/* Without a walk, as with some collectors, and while it runs. */
+	h->barrier = 0;
+	at.pc = HW_BARRIER + 8;
+	at.exact = true;
+	step = (struct runtime_step){0};
+	ck_assert_int_eq(hotspot_step(&attached, &made.code, &at, &step), 0);
+	ck_assert_uint_eq(step.flags & RUNTIME_STEP_LEFT_OUT, RUNTIME_STEP_LEFT_OUT);
 }
 END_TEST
 

@@ -210,11 +210,11 @@ static void make_chunk(uint32_t i, uint32_t sp, uint32_t bottom, uint64_t saved,
 	put64(stack + 8 * sp - 16, saved);
 }
 
+static struct runtime_copied last;
+
 static int copied(void)
 {
 	const struct otp_walked *w = (const void *)walker.out;
-	struct runtime_copied c;
-
 	ck_assert_int_eq(attach(), 0);
 	put64(TLS + 0x310 + 16 * 2 + 8, THREAD);
 	put64(THREAD + 0x538, ENTRY);
@@ -223,11 +223,11 @@ static int copied(void)
 	otp_walk_prepare(&walker.ready, &attached.more);
 	walker.taken = 0;
 	otp_walk_run(&walker, TLS, 1, 1);
-	c = (struct runtime_copied){.root = (const void *)(walker.out + OTP_WALK_HEAD), .nr_root = w->root_words,
-				    .frames = (const void *)(walker.out + OTP_WALK_HEAD + w->root_words),
-				    .nr_frames = w->frames, .frame_words = w->frame_words, .cut = w->end != OTP_WALK_END_DONE};
+	last = (struct runtime_copied){.root = (const void *)(walker.out + OTP_WALK_HEAD), .nr_root = w->root_words,
+				       .frames = (const void *)(walker.out + OTP_WALK_HEAD + w->root_words),
+				       .nr_frames = w->frames, .frame_words = w->frame_words, .cut = w->end != OTP_WALK_END_DONE};
 	frozen = (struct runtime_frozen){0};
-	return hotspot_frozen(&attached, &c, &frozen);
+	return hotspot_frozen(&attached, &last, &frozen);
 }
 
 START_TEST(chunks_are_parts_that_lead_back_to_the_entry)
@@ -287,6 +287,31 @@ START_TEST(a_thread_with_nothing_in_the_heap_has_no_parts)
 }
 END_TEST
 
+/* Its head is the last that was copied. */
+START_TEST(a_chunk_whose_frames_were_not_copied_is_none)
+{
+	make_chunk(0, 30, 100, 5, true);
+	put32(CHUNK(0) + 12, 30); /* its size: it ends where they begin */
+	ck_assert_int_eq(copied(), -EBADMSG);
+}
+END_TEST
+
+START_TEST(fields_that_lie_out_of_a_chunks_head_are_not_read)
+{
+	struct hotspot *h = (void *)attached.param;
+
+	make_chunk(0, 30, 100, 5, true);
+	ck_assert_int_eq(copied(), 0);
+	for (int i = 0; i < 4; i++) {
+		const struct runtime_attached kept = attached;
+
+		*(uint16_t *[]){&h->chunk_pc, &h->chunk_owner, &h->chunk_bottom, (uint16_t *)&attached.more.chunks.sp}[i] = 0x7ff8;
+		ck_assert_int_eq(hotspot_frozen(&attached, &last, &frozen), -EBADMSG);
+		attached = kept;
+	}
+}
+END_TEST
+
 /* What is not copied is not passed over: there is no way back. */
 START_TEST(chunks_that_were_not_all_copied_lead_nowhere)
 {
@@ -316,6 +341,8 @@ Suite *runtime_hotspot_frozen_suite(void)
 	tcase_add_test(t, frames_that_are_being_put_into_the_heap_are_not_callers);
 	tcase_add_test(t, a_thread_with_nothing_in_the_heap_has_no_parts);
 	tcase_add_test(t, chunks_that_were_not_all_copied_lead_nowhere);
+	tcase_add_test(t, a_chunk_whose_frames_were_not_copied_is_none);
+	tcase_add_test(t, fields_that_lie_out_of_a_chunks_head_are_not_read);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -257,7 +257,7 @@ static int frozen_part(const struct runtime_attached *a, const struct runtime_co
 	*ret = (struct runtime_part){.pc = frozen_field(w, head, h->chunk_pc, 8), .first = head + 1,
 				     .nr = frozen_blocks(w, head + 1),
 				     .sp = frozen_address(w, head) + (uint64_t)a->more.chunks.stack + 8 * sp};
-	if (ret->pc <= h->low || ret->pc >= h->high || frozen_word(w, ret, ret->sp - 8) != ret->pc)
+	if (!ret->nr || ret->pc <= h->low || ret->pc >= h->high || frozen_word(w, ret, ret->sp - 8) != ret->pc)
 		return -EBADMSG;
 	saved = frozen_word(w, ret, ret->sp - 16);
 	if (saved && saved < HOTSPOT_FROZEN_MAX)
@@ -267,11 +267,21 @@ static int frozen_part(const struct runtime_attached *a, const struct runtime_co
 
 enum { ROOT_ANCHOR, ROOT_ENTRY, ROOT_OWNER, ROOT_RETURN, ROOT_WORDS };
 
+/* What a decoder said of where a chunk's fields are: within its first block. */
+static bool frozen_is_within(const struct runtime_attached *a)
+{
+	const struct hotspot *h = hotspot_of(a);
+	const int32_t sp = a->more.chunks.sp;
+
+	return h->chunk_pc <= OTP_WALK_BLOCK - 8 && h->chunk_owner <= OTP_WALK_BLOCK - 8 &&
+	       h->chunk_bottom <= OTP_WALK_BLOCK - 4 && sp >= 0 && sp <= OTP_WALK_BLOCK - 4;
+}
+
 int hotspot_frozen(const struct runtime_attached *a, const struct runtime_copied *w, struct runtime_frozen *ret)
 {
 	if (w->nr_root != ROOT_WORDS || w->frame_words != BLOCK_WORDS)
 		return -ENOENT;
-	if (w->root[ROOT_ANCHOR] == w->root[ROOT_ENTRY])
+	if (!frozen_is_within(a) || w->root[ROOT_ANCHOR] == w->root[ROOT_ENTRY])
 		return -EBADMSG;
 	for (uint32_t i = 0; i < w->nr_frames; i++) {
 		int err;

@@ -280,6 +280,7 @@ static int hotspot_step_by_kind(const struct hotspot *h, const struct runtime_co
 	case HOTSPOT_ADAPTER:
 		return hotspot_step_adapter(h, at, ret);
 	case HOTSPOT_STUB:
+	case HOTSPOT_BARRIER:
 		return hotspot_step_stub(h, at, ret);
 	default:
 		return -ENOENT;
@@ -307,7 +308,7 @@ int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c,
 		ret->flags |= RUNTIME_STEP_FROZEN;
 	if (!err && c->kind == HOTSPOT_YIELD)
 		ret->flags |= RUNTIME_STEP_MOVES;
-	if (!err && h->barrier && at->pc == h->barrier)
+	if (!err && c->kind == HOTSPOT_BARRIER)
 		ret->flags |= RUNTIME_STEP_LEFT_OUT;
 	return err;
 }

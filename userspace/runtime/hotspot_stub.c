@@ -62,9 +62,11 @@ static bool hotspot_stub_narrow(const struct stub *s, uint64_t pc, const struct 
 	c->start = barrier ? begin : MAX(c->start, begin);
 	c->end = barrier ? s->end : MIN(c->end, s->end);
 	snprintf(c->name, sizeof(c->name), "[stub: %s]", s->name);
-	if (barrier)
-		snprintf(c->name, sizeof(c->name), "[virtual thread: its callers are in the heap]");
-	return barrier;
+	if (!barrier)
+		return false;
+	c->kind = HOTSPOT_BARRIER;
+	snprintf(c->name, sizeof(c->name), "[virtual thread: its callers are in the heap]");
+	return true;
 }
 
 void hotspot_stub(const struct hotspot *h, struct memory *m, uint64_t pc, struct runtime_code *c)

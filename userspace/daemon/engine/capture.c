@@ -255,7 +255,7 @@ static void capture_add_stack(struct buf *b, uint16_t type, uint64_t addr, const
 		buf_add(b, zero, ALIGN_UP(len, 8) - words * 8);
 }
 
-#define CHUNK_HEAD_WORDS 6 /* of an object that holds a stack: its own fields, and nothing of the program's */
+#define CHUNK_HEAD_WORDS 8 /* of an object that holds a stack: its own fields, whole pointers or not */
 
 /* A block of a copied stack, behind its address. */
 static void capture_add_block(struct buf *b, const uint64_t *block, uint32_t words, const struct sample *s,

@@ -826,6 +826,24 @@ START_TEST(the_heap_that_was_sampled_longest_ago_makes_room)
 }
 END_TEST
 
+/* A thread that gives up its heap and makes another one. */
+START_TEST(an_epoch_that_falls_is_of_another_heap)
+{
+	const struct runtime_slot *s;
+
+	meet();
+	ck_assert(!begins(1ULL << 32 | 5, NSEC_PER_SEC, false));
+	s = &runtimes_peek(runtimes, &process)->slot[0];
+	/* A sample that had to wait is of before. */
+	begins(1ULL << 32 | 4, NSEC_PER_SEC - 1, false);
+	ck_assert_uint_eq(s->epoch, 1ULL << 32 | 4);
+	begins(1ULL << 32 | 2, 2 * NSEC_PER_SEC, false);
+	ck_assert_uint_eq(s->epoch, 0);
+	begins(1ULL << 32 | 6, 3 * NSEC_PER_SEC, false);
+	ck_assert_uint_eq(s->epoch, 0);
+}
+END_TEST
+
 START_TEST(unknown_code_is_guessed_at)
 {
 	map_code();
@@ -1072,6 +1090,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, code_that_was_given_up_is_not_named_however_soon);
 	tcase_add_test(t, an_epoch_begins_in_each_heap_by_itself);
 	tcase_add_test(t, the_heap_that_was_sampled_longest_ago_makes_room);
+	tcase_add_test(t, an_epoch_that_falls_is_of_another_heap);
 	tcase_add_test(t, unknown_code_is_guessed_at);
 	tcase_add_test(t, a_runtimes_library_is_wanted_before_its_code_is_left);
 	tcase_add_test(t, processes_are_bounded);

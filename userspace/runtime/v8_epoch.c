@@ -10,8 +10,8 @@
  * collections, too: behind it lies the number of all collections (gc_count_).
  * Each isolate, as of a worker, has a heap of its own, and counters. The walk follows the thread's current isolate
  * (Isolate::TryGetCurrent) to the counters, and to the number of the thread that is in it (ThreadLocalTop::thread_id_),
- * which V8 gives to each thread once: an isolate that is made where another one lay has another number. By it a heap is
- * known: the isolate is found in the list of the code manager of WebAssembly (wasm-engine.h). Where each version has
+ * which V8 gives to each thread once: a worker that is made where another one lay has another number. By it a heap is
+ * known (an embedder may make several on one thread, one after the other: the engine sees that an epoch falls). The isolate is found in the list of the code manager of WebAssembly (wasm-engine.h). Where each version has
  * counters and number was read off processes that collect on request.
  * Where a thread keeps its isolate cannot be found, as in a library, the only isolate's counter is copied; with more than
  * one, epochs are not known then, and time has to do.

@@ -12,6 +12,7 @@
 #include "daemon/engine/runtimes_state.h"
 
 #define AHEAD_MAX (DECODE_FRAMES - 1)
+#define EPOCH_FALL_NS	  (10 * NSEC_PER_MSEC) /* ticks at the same time may read epochs in either order */
 #define EPOCH_UNWALKED_NS (2 * NSEC_PER_SEC) /* so long the walk is being set */
 
 /* --- the process --- */
@@ -251,8 +252,11 @@ static bool runtimes_meet_heap(struct runtime_slot *s)
 	return true;
 }
 
-/* The first one of all was there before it was seen; in a heap's first one, nothing was given up before. */
-static void runtimes_see_epoch(struct runtime_slot *s)
+/*
+ * The first one of all was there before it was seen; in a heap's first one, nothing was given up before. Where one falls, it
+ * is another heap, by which the former one cannot be told: of this process epochs are not known any more.
+ */
+static void runtimes_see_epoch(struct runtime_slot *s, uint64_t time_ns)
 {
 	bool first = !s->nr_runs;
 	struct runtime_runs *runs;
@@ -260,8 +264,11 @@ static void runtimes_see_epoch(struct runtime_slot *s)
 	if (!s->epoch || !runtimes_meet_heap(s))
 		return;
 	runs = &s->runs[0];
+	if (s->epoch < runs->of[0].epoch && time_ns > runs->met_ns + EPOCH_FALL_NS)
+		s->heaps_recur = true;
 	if (s->epoch <= runs->of[0].epoch)
 		return;
+	runs->met_ns = time_ns;
 	runs->of[1] = runs->of[0];
 	runs->of[0].epoch = s->epoch;
 	runs->of[0].ran_ns = first || (uint32_t)s->epoch == 1;
@@ -306,7 +313,11 @@ static void runtimes_find_epoch(struct runtimes *r, const struct process *p, con
 	s->epoch = s->epoch_is_bound ? runtimes_epoch_unwalked(s, sample->head.time_ns) :
 				       s->ops->epoch(&s->found->found, sample_walk_words(w), w->root_words);
 	if (!s->epoch_is_bound)
-		runtimes_see_epoch(s);
+		runtimes_see_epoch(s, sample->head.time_ns);
+	if (s->heaps_recur) {
+		s->epoch = 0;
+		return;
+	}
 	s->code_epoch = s->epoch_is_bound ? 0 : s->epoch;
 	if (!s->epoch_is_bound && s->ops->code_epoch)
 		s->code_epoch = s->ops->code_epoch(&s->found->found, sample_walk_words(w), w->root_words);

@@ -38,7 +38,10 @@ enum slot_state { SLOT_ASKED, SLOT_READY, SLOT_REFUSED };
 
 /* The latest epochs of a heap: when the runtime's code was first seen to run in it; 0: not yet, as in a collection. */
 #define RUNTIMES_HEAPS 64
-struct runtime_runs { struct { uint64_t epoch, ran_ns; } of[2]; };
+struct runtime_runs {
+	struct { uint64_t epoch, ran_ns; } of[2];
+	uint64_t met_ns; /* a sample of then has the latest */
+};
 
 struct runtime_slot { /* one runtime of one process */
 	struct runtime_process *of;
@@ -63,6 +66,7 @@ struct runtime_slot { /* one runtime of one process */
 	uint64_t moved; /* likewise, by ops->moved */
 	struct runtime_runs *runs; /* of heaps, the one that was sampled last first; owned */
 	uint32_t nr_runs, cap_runs;
+	bool heaps_recur; /* an epoch has fallen: epochs do not tell */
 	uint64_t frames, frames_unknown;
 	struct labels labels;
 };

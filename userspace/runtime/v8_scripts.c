@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "runtime/v8.h"
 
@@ -44,13 +45,19 @@ static struct {
 	struct v8_place place[PLACES][WAYS];
 } met;
 
+/* What objects of a type begin with, once one was seen, and what some others do; 0: none yet. */
+struct v8_maps {
+	uint64_t own, other[8];
+	uint32_t nr_other;
+};
+
 struct v8_search {
 	const struct v8 *v;
 	struct memory *memory;
 	uint64_t bytecodes; /* sought */
 	uint64_t list;
 	uint32_t nr; /* scripts */
-	uint64_t map_bytecode, map_script, map_shared, map_code; /* that were seen; 0: none yet */
+	struct { struct v8_maps bytecode, script, shared, code; } maps;
 	struct v8_bound used, most;
 	bool found;
 	struct { uint64_t at; uint8_t bytes[PAGE]; } page[PAGES];
@@ -100,18 +107,30 @@ static int v8_search_length(struct v8_search *s, uint64_t object, uint64_t offse
 	return err;
 }
 
-/* All objects of one of these types have one map. */
-static int v8_search_is(struct v8_search *s, uint64_t object, uint16_t type, uint64_t *map)
+static bool v8_maps_differ(const struct v8_maps *maps, uint64_t map)
+{
+	for (uint32_t i = 0; i < ARRAY_SIZE(maps->other); i++)
+		if (maps->other[i] == map)
+			return true;
+	return false;
+}
+
+/* All objects of one of these types have one map. Of functions that were never compiled there are thousands. */
+static int v8_search_is(struct v8_search *s, uint64_t object, uint16_t type, struct v8_maps *maps)
 {
 	uint64_t word;
 	int err = v8_search_word(s, object, 0, &word);
 
-	if (err || word == *map)
+	if (err || word == maps->own)
 		return err;
-	if (!v8_is(s->v, s->memory, object, type))
+	if (v8_maps_differ(maps, word))
 		return -ENOENT;
-	*map = word;
-	return 0;
+	if (v8_is(s->v, s->memory, object, type)) {
+		maps->own = word;
+		return 0;
+	}
+	maps->other[maps->nr_other++ % ARRAY_SIZE(maps->other)] = word;
+	return -ENOENT;
 }
 
 static bool v8_is_weak(uint64_t word)
@@ -191,13 +210,13 @@ static bool v8_place_find(const struct v8 *v, struct memory *m, uint64_t isolate
 /* The bytecodes of a function: its data, or what baseline code has, which is its data then. -ENOENT: there are none. */
 static int v8_search_bytecodes(struct v8_search *s, uint64_t shared, uint64_t *ret)
 {
-	int err = v8_search_is(s, shared, s->v->type_shared, &s->map_shared);
+	int err = v8_search_is(s, shared, s->v->type_shared, &s->maps.shared);
 
 	if (!err)
 		err = v8_search_word(s, shared, v8_row(s->v)->shared_data, ret);
-	if (err || v8_search_is(s, *ret, s->v->type_bytecode, &s->map_bytecode) == 0)
+	if (err || v8_search_is(s, *ret, s->v->type_bytecode, &s->maps.bytecode) == 0)
 		return err;
-	err = v8_search_is(s, *ret, s->v->type_code, &s->map_code);
+	err = v8_search_is(s, *ret, s->v->type_code, &s->maps.code);
 	return err ? err : v8_search_word(s, *ret, v8_row(s->v)->code_interpreted, ret);
 }
 
@@ -210,7 +229,7 @@ static int v8_search_script(struct v8_search *s, uint32_t script, uint32_t *func
 	int err = v8_search_entry(s, s->list, LIST_DATA, script, &entry);
 
 	if (!err)
-		err = v8_search_is(s, entry, s->v->type_script, &s->map_script);
+		err = v8_search_is(s, entry, s->v->type_script, &s->maps.script);
 	if (!err)
 		err = v8_search_word(s, entry, v8_row(s->v)->script_functions, &functions);
 	if (!err)

@@ -40,6 +40,7 @@ AWAY_VARIANTS = {
 }
 # Where a goroutine that waits for the collector ends, on its thread: what called them is abandoned there.
 PARKED = ("runtime.mcall", "runtime.morestack")
+PARKED_MAX = 0.05
 NR_AWAY = len(AWAY_VARIANTS) if golang_lib.WHICH in ("all", "away") and not lib.BRIEF else 1
 ONLY_AWAY = golang_lib.WHICH == "away"
 NR_VARIANTS = 1 if lib.BRIEF else len(VARIANTS) if golang_lib.WHICH == "all" else 3
@@ -117,6 +118,7 @@ def check_away(name, truth, samples):
         through = sum(n for n, names in work if by in names and caller in names[names.index(by):])
         lib.ok(through > 0.01 * count, "%s: %d stacks lead from %s back to %s" % (name, through, by, caller))
     parked = sum(n for n, names, marker in stacks if not marker and names[-1:] and names[-1] in PARKED) / max(count, 1)
+    parked = min(parked, PARKED_MAX)
     for part, key in AWAY.items():
         want = truth[key] / total
         got = sum(n for n, names in work if part in names) / max(count, 1)

@@ -31,7 +31,7 @@ def nodes():
 
 def takes(node, options):
     """Whether this node has these options: Maglev's are not in Node.js 18."""
-    has = subprocess.run([node] + options + ["-e", "0"], capture_output=True).returncode == 0
+    has = not options or subprocess.run([node] + options + ["-e", "0"], capture_output=True).returncode == 0
     if not has:
         lib.skip("stacks of %s %s" % (node, " ".join(options)), "it has no such option")
     return has

@@ -451,7 +451,7 @@ static void flow_jump(struct flow *f, const struct flow_insn *i, uint32_t end, c
 		f->changed |= flow_meet(&f->at[to], s);
 }
 
-/* One instruction, and what is so behind it. */
+/* What holds before an instruction. */
 static void flow_step(struct flow *f, uint32_t offset, const struct flow_insn *i, struct flow_state *s)
 {
 	flow_meet(s, &f->at[offset]);

@@ -75,6 +75,17 @@ START_TEST(name_that_expands_a_little_is_readable)
 }
 END_TEST
 
+/* A function's type, within a path that prints nothing. */
+START_TEST(name_that_binds_lifetimes_without_end_is_refused_soon)
+{
+	_cleanup_(freep) char *out = symbol_demangle("_RNrMNrMC1mFGFCsC1mFGFCs_"), *few = NULL;
+
+	ck_assert_ptr_null(out);
+	few = symbol_demangle("_RMC0FG_RL0_hEu");
+	ck_assert_str_eq(few, "<for<'a> fn(&'a u8)>");
+}
+END_TEST
+
 START_TEST(name_beyond_the_length_limit_is_left_alone)
 {
 	char name[5000] = "_ZN";
@@ -105,6 +116,7 @@ Suite *demangle_suite(void)
 	tcase_add_loop_test(t, name_is_demangled_without_parameters_and_hash, 0, (int)ARRAY_SIZE(names));
 	tcase_add_test(t, name_that_expands_without_end_is_refused_soon);
 	tcase_add_test(t, name_that_expands_a_little_is_readable);
+	tcase_add_test(t, name_that_binds_lifetimes_without_end_is_refused_soon);
 	tcase_add_test(t, name_beyond_the_length_limit_is_left_alone);
 	tcase_add_test(t, deeply_nested_name_does_no_harm);
 	suite_add_tcase(s, t);

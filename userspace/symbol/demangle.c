@@ -60,6 +60,23 @@ static bool rust_may_leak(const char *name)
 	return punycode && strchr(name, 'B');
 }
 
+/*
+ * A function's or trait's type may bind lifetimes (F or D, then G and how many). The demangler counts through them, also where
+ * it prints nothing, so that no callback ends it: up to 62, a number of one digit, are taken.
+ */
+static bool rust_binds_many(const char *name)
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	for (const char *p = name; p[0] && p[1]; p++) {
+		size_t n = (p[0] == 'F' || p[0] == 'D') && p[1] == 'G' ? strspn(p + 2, digits) : 0;
+
+		if (n > 1 && p[2 + n] == '_')
+			return true;
+	}
+	return false;
+}
+
 static bool demangle_run(struct demangle *d, const char *name)
 {
 	d->len = 0;
@@ -67,7 +84,7 @@ static bool demangle_run(struct demangle *d, const char *name)
 	if (setjmp(d->too_much))
 		return false;
 	if (name[1] == 'R')
-		return !rust_may_leak(name) &&
+		return !rust_may_leak(name) && !rust_binds_many(name) &&
 		       rust_demangle_callback(name, DMGL_ANSI, demangle_take, d);
 	if (rust_demangle_callback(name, DMGL_ANSI, demangle_take, d))
 		return true;

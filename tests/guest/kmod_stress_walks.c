@@ -39,6 +39,23 @@ static struct otp_walk_edge edge_any(struct rng *r)
 				      .scale = (int32_t)(rng_next(r) % 3 * 24), .bias = (int32_t)(rng_next(r) % 128) - 64};
 }
 
+/* Of blocks, whole. */
+static void chunks_any(struct rng *r, struct otp_walk *w)
+{
+	w->step = OTP_WALK_CHUNKS;
+	w->stride = OTP_WALK_BLOCK;
+	w->keep = (1u << OTP_WALK_WORDS) - 1;
+	w->copy_off = 0;
+	w->nr_subs = w->tag = 0;
+	w->low = w->via = w->via_at = 0;
+	w->chunks = (struct otp_walk_chunks){
+		.base = rng_next(r), .owner = (int16_t)(rng_next(r) % 64 * 8), .chunk = (int16_t)(rng_next(r) % 64 * 4),
+		.outer = (int16_t)(rng_next(r) % 64 * 4), .sp = (int16_t)(rng_next(r) % 31 * 4), .end = (int16_t)(rng_next(r) % 31 * 4),
+		.stack = (int16_t)(rng_next(r) % 128), .shift = (uint8_t)(rng_next(r) % 4), .wide = (uint8_t)(rng_next(r) % 2),
+		.also = rng_next(r) % 2 ? (uintptr_t)&maze[rng_next(r) % WORDS] : 0,
+	};
+}
+
 static struct otp_walk walk_any(struct rng *r, uint64_t base)
 {
 	struct otp_walk w = {.start = (uint8_t)(rng_next(r) % (OTP_WALK_TLS + 1)),
@@ -56,12 +73,16 @@ static struct otp_walk walk_any(struct rng *r, uint64_t base)
 		w.stride = OTP_WALK_BLOCK;
 		w.tag = 0;
 		w.low = (int16_t)(rng_next(r) % 64 * 8);
+		w.far = (int32_t)(rng_next(r) % (w.frames_max < 64 ? w.frames_max : 64) * OTP_WALK_BLOCK);
+		w.held.at_reg = (uint8_t)(rng_next(r) % OTP_WALK_REGS);
 	}
 	if (w.step == OTP_WALK_STACK || (w.step == OTP_WALK_LINK && rng_next(r) % 2)) {
 		w.via = (int16_t)(8 + rng_next(r) % 64 * 8);
 		w.via_at = (int16_t)(rng_next(r) % 64 * 8);
 	}
 	w.kinds = rng_next(r) % 2 ? 0 : (uint32_t)(rng_next(r) & 0xffff);
+	if (w.start != OTP_WALK_NONE && rng_next(r) % 4 == 0)
+		chunks_any(r, &w);
 	return w;
 }
 

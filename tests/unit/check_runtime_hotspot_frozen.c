@@ -298,8 +298,6 @@ END_TEST
 
 START_TEST(fields_that_lie_out_of_a_chunks_head_are_not_read)
 {
-	struct hotspot *h = (void *)attached.param;
-
 	make_chunk(0, 30, 100, 5, true);
 	ck_assert_int_eq(copied(), 0);
 	for (int i = 0; i < 4; i++) {

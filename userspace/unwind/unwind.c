@@ -369,6 +369,17 @@ static int unwind_frame(struct unwinder *u, struct cursor *c, const struct mappi
 	return unwind_by_file(u, c, addr, ret_wait);
 }
 
+void unwind_stack_clear(struct unwind_stack *out, enum unwind_end end)
+{
+	out->count = 0;
+	out->end = end;
+	out->stack_used = out->stack_read = out->base_used = 0;
+	out->fail_pc = out->fail_addr = 0;
+	out->fail_in_other = false;
+	out->code_pending = out->heap_followed = out->heap_left_out = false;
+	memset(out->guessed, 0, sizeof(out->guessed));
+}
+
 static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwind_input *in, bool final,
 			struct unwind_stack *out)
 {
@@ -393,13 +404,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->valid = in->valid;
 	for (unsigned i = 0; c->arch && i < c->arch->nr_regs; i++)
 		c->reg[i] = in->reg[i];
-	out->count = 0;
-	out->stack_used = out->stack_read = out->base_used = 0;
-	out->fail_pc = out->fail_addr = 0;
-	out->fail_in_other = false;
-	out->code_pending = out->heap_followed = out->heap_left_out = false;
-	memset(out->guessed, 0, sizeof(out->guessed));
-	out->end = UNWIND_NO_RULE;
+	unwind_stack_clear(out, UNWIND_NO_RULE);
 }
 
 static int unwind_all(struct unwinder *u, struct cursor *c, const struct mapping **ret_wait)

@@ -192,6 +192,9 @@ struct unwind_stack {
 	struct frame frames[UNWIND_FRAMES_MAX]; /* innermost first, KIND_NATIVE */
 };
 
+/* A stack without frames that ends so. The frames' memory stays as it is. */
+void unwind_stack_clear(struct unwind_stack *out, enum unwind_end end);
+
 struct unwind_limits {
 	uint32_t rules; /* cached rules, default 32768 */
 };

@@ -4,7 +4,6 @@
  * and samples without a stack.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "daemon/engine/pipeline_state.h"
@@ -13,17 +12,6 @@
 #define EXEC_SETTLE_NS (100 * NSEC_PER_MSEC)
 /* A first thread's stack is never larger than this. */
 #define FIRST_STACK_MAX (1ULL << 30)
-
-static void pipeline_empty_stack(struct unwind_stack *out, enum unwind_end end)
-{
-	out->count = 0;
-	out->end = end;
-	memset(out->guessed, 0, sizeof(out->guessed));
-	out->stack_used = out->stack_read = out->base_used = 0;
-	out->fail_pc = out->fail_addr = 0;
-	out->fail_in_other = false;
-	out->code_pending = out->heap_followed = out->heap_left_out = false;
-}
 
 static void pipeline_unwind_input(struct pipeline *p, const struct attempt *a, struct unwind_input *in)
 {
@@ -108,7 +96,7 @@ static int pipeline_compat_leaf(struct pipeline *p, struct attempt *a)
 	unsigned pc = a->s->head.arch == OTP_ARCH_ARM64 ? 32 : 16;
 	const struct mapping *m;
 
-	pipeline_empty_stack(&p->stack, UNWIND_COMPAT);
+	unwind_stack_clear(&p->stack, UNWIND_COMPAT);
 	if (!a->s->reg || !(a->s->valid >> pc & 1))
 		return 0;
 	m = space_find(a->space, a->s->reg[pc]);
@@ -148,7 +136,7 @@ static int pipeline_unwind_once(struct pipeline *p, struct attempt *a)
 	in.code = runtimes_begin_stack(p->runtimes, attempt_process(a), a->s, p->now_ns);
 	while (unwind_user(p->unwinder, &in, a->final, &p->stack, &wait) == -EAGAIN) {
 		if (!wait && pipeline_inside_exec(a)) {
-			pipeline_empty_stack(&p->stack, UNWIND_EXEC);
+			unwind_stack_clear(&p->stack, UNWIND_EXEC);
 			return 0;
 		}
 		if (!wait && p->stack.code_pending)
@@ -186,11 +174,11 @@ int pipeline_unwind(struct pipeline *p, struct attempt *a)
 	if (a->s->head.mode & OTP_MODE_COMPAT)
 		return pipeline_compat_leaf(p, a);
 	if (!has_user_side(a->s)) {
-		pipeline_empty_stack(&p->stack, UNWIND_NO_USER);
+		unwind_stack_clear(&p->stack, UNWIND_NO_USER);
 		return 0;
 	}
 	if (pipeline_stack_is_lost(a->s)) {
-		pipeline_empty_stack(&p->stack, UNWIND_EXEC);
+		unwind_stack_clear(&p->stack, UNWIND_EXEC);
 		return 0;
 	}
 	if (pipeline_unwind_once(p, a) < 0)

@@ -133,7 +133,7 @@ def run_away(name, tool, flags):
     if not golang_lib.build(tool, name, flags, path, "away.go", True):
         return
     # So often, its large frame takes more than may be copied by default.
-    d = lib.Otprofd(hz=HZ, interval="5s", sampler={"frequency_hz": HZ, "mode": lib.SOURCE, "stack_rate": "1G"})
+    d = lib.Otprofd(hz=HZ, interval="5s", sampler={"stack_rate": "1G"})
     truth, samples = golang_lib.after_walked(d, [path, str(SECONDS)], name)
     check_away(name, truth, samples)
 

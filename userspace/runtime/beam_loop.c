@@ -5,7 +5,8 @@
  * in rbx and the process' stack pointer in r13 (erts/emulator/beam/beam_emu.c,
  * REG_I and REG_stop); at some of its own instructions they are elsewhere, as its
  * regions tell (beam_flow.h). Where process_main's frame is and both are known, step
- * goes on in the module: its functions are regions as those of compiled code are, but lie in data.
+ * goes on in the module: its functions are regions as those of compiled code are,
+ * but lie in data.
  * To the process it writes the stack pointer before what may collect garbage, and
  * the end of the heap before all that makes objects: between both, where C code has
  * been called, the stack may be longer than it was written.

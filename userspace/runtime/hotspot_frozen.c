@@ -244,8 +244,8 @@ static uint32_t frozen_blocks(const struct runtime_copied *w, uint32_t first)
 }
 
 /* 0; -ENOENT: the chunk has no frames; -EBADMSG: its words do not agree. */
-static int frozen_part(const struct runtime_attached *a, const struct runtime_copied *w, uint32_t head, uint64_t owner,
-		       struct runtime_part *ret)
+static int hotspot_frozen_part(const struct runtime_attached *a, const struct runtime_copied *w, uint32_t head, uint64_t owner,
+			       struct runtime_part *ret)
 {
 	const struct hotspot *h = hotspot_of(a);
 	uint64_t sp = frozen_field(w, head, (uint32_t)a->more.chunks.sp, 4), saved;
@@ -288,7 +288,7 @@ int hotspot_frozen(const struct runtime_attached *a, const struct runtime_copied
 
 		if (!frozen_is_head(w, i))
 			continue;
-		err = ret->nr < RUNTIME_PARTS ? frozen_part(a, w, i, w->root[ROOT_OWNER], &ret->part[ret->nr]) : -E2BIG;
+		err = ret->nr < RUNTIME_PARTS ? hotspot_frozen_part(a, w, i, w->root[ROOT_OWNER], &ret->part[ret->nr]) : -E2BIG;
 		if (err && err != -ENOENT)
 			return err;
 		ret->nr += !err;

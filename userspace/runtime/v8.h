@@ -58,7 +58,7 @@ struct v8 {
 	uint64_t wasm;	    /* a pointer to what manages code of WebAssembly; 0: where it lies is not known */
 	uint64_t isolate;   /* whose counters each sample has; 0: those of the thread's own */
 	uint64_t epoch;	    /* when it was attached, of the only isolate; 0: there were others, or it is not known */
-	uint64_t has_epochs; /* samples have */
+	uint64_t has_epochs; /* not 0: walks copy the counters of a heap */
 	uint64_t layout;		  /* where in the code each builtin lies: offset and length, of 32 bits each */
 	uint32_t layout_nr;
 	uint16_t layout_stride;

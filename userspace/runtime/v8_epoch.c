@@ -6,13 +6,15 @@
  * in Heap::MarkCompact). Where the value of a sample that was taken before they
  * were read is the one after it, they were the same all the while. What is read
  * while a collection goes on may still be of the epoch before: the engine counts
- * only readings behind the first sample of JavaScript in an epoch. Closures are moved and freed by smaller
- * collections, too: behind it lies the number of all collections (gc_count_).
+ * only readings behind the first sample of JavaScript in an epoch. Closures are
+ * moved and freed by smaller collections, too: behind it lies the number of all
+ * collections (gc_count_).
  * Each isolate, as of a worker, has a heap of its own, and counters. The walk follows the thread's current isolate
  * (Isolate::TryGetCurrent) to the counters, and to the number of the thread that is in it (ThreadLocalTop::thread_id_),
  * which V8 gives to each thread once: a worker that is made where another one lay has another number. By it a heap is
- * known (an embedder may make several on one thread, one after the other: the engine sees that an epoch falls). The isolate is found in the list of the code manager of WebAssembly (wasm-engine.h). Where each version has
- * counters and number was read off processes that collect on request.
+ * known (an embedder may make several on one thread, one after the other: the engine sees that an epoch falls). The
+ * isolate is found in the list of the code manager of WebAssembly (wasm-engine.h). Where each version has counters and
+ * number was read off processes that collect on request.
  * Where a thread keeps its isolate cannot be found, as in a library, the only isolate's counter is copied; with more than
  * one, epochs are not known then, and time has to do.
  */

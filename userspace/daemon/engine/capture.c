@@ -282,9 +282,8 @@ static void capture_add_blocks(struct buf *b, const struct otp_walked *w, const 
 	const uint64_t *block = sample_walk_words(w) + w->root_words;
 
 	buf_add(b, w, sizeof(*w) + w->root_words * sizeof(*block));
-	for (uint32_t i = 0; i < w->frames && w->frame_words; i++, block += w->frame_words) {
+	for (uint32_t i = 0; i < w->frames && w->frame_words; i++, block += w->frame_words)
 		capture_add_block(b, block, w->frame_words - 1u, s, space, kept);
-	}
 }
 
 /*

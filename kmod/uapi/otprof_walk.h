@@ -720,9 +720,9 @@ static __always_inline int otp_walk_within(const struct otp_walker *w, __u64 low
 	return at - low < w->last - low;
 }
 
-static __always_inline int otp_walk_in_code(const struct otp_walk_slots *s, __u64 pc)
+static __always_inline int otp_walk_in_code(__u64 code, __u32 len, __u64 pc)
 {
-	return pc - s->code < s->code_len;
+	return pc - code < len;
 }
 
 static __always_inline __u64 otp_walk_register(const struct otp_walker *w, __u64 reg)
@@ -737,7 +737,7 @@ static __always_inline __u64 otp_walk_held(const struct otp_walker *w, __u64 low
 	const struct otp_walk_held *h = &w->ready.plan.held;
 	__u64 at = otp_walk_register(w, h->at_reg);
 
-	return h->at_reg && w->pc - h->code < h->code_len && otp_walk_within(w, low, at) ? at & ~7ULL : 0;
+	return h->at_reg && otp_walk_in_code(h->code, h->code_len, w->pc) && otp_walk_within(w, low, at) ? at & ~7ULL : 0;
 }
 
 /* The saved stack pointer; 0: none that is in the stack. What cannot be read counts as 0. */
@@ -759,6 +759,16 @@ static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low)
 	if (!otp_walk_within(w, low, at))
 		return 0;
 	return at & ~(__u64)OTP_WALK_VIA;
+}
+
+/* A word from elsewhere; 0 where it cannot be read. */
+static __always_inline void otp_walk_put_also(struct otp_walker *w, __u64 at)
+{
+	__u64 word = 0;
+
+	if (otp_walk_pointer(w, &word, at))
+		word = 0;
+	otp_walk_put(w, word);
 }
 
 /* To the next block of a stack: where those that are left do not reach its end, the first of its far bytes. */
@@ -809,7 +819,7 @@ static __always_inline int otp_walk_innermost(struct otp_walker *w)
 	if (compiled) {
 		w->at = compiled;
 		w->from = OTP_WALK_FROM_COMPILED;
-	} else if (otp_walk_in_code(s, w->pc) && otp_walk_register(w, s->place_reg) &&
+	} else if (otp_walk_in_code(s->code, s->code_len, w->pc) && otp_walk_register(w, s->place_reg) &&
 		   at - w->last <= limit - w->last && !(at & OTP_WALK_FROM_MASK)) {
 		w->at = at;
 		w->from = OTP_WALK_FROM_REGISTER;
@@ -857,7 +867,7 @@ static __always_inline int otp_walk_leave_slots(struct otp_walker *w)
 	}
 	if (at || otp_walk_pointer(w, &back, w->c_frame + s->back))
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
-	if (!otp_walk_in_code(s, back))
+	if (!otp_walk_in_code(s->code, s->code_len, back))
 		return otp_walk_over(w, OTP_WALK_END_DONE);
 	if (otp_walk_pointer(w, &w->node, w->c_frame + s->resumer) || !w->node)
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
@@ -936,17 +946,15 @@ static __always_inline int otp_walk_enter_chunk(struct otp_walker *w, __u64 poin
 
 static __always_inline int otp_walk_enter_chunks(struct otp_walker *w)
 {
-	__u64 owner = 0, also = 0;
+	__u64 owner = 0;
 
 	if (otp_walk_pointer(w, &owner, w->node + w->ready.plan.chunks.owner))
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
 	if (!owner)
 		return otp_walk_over(w, OTP_WALK_END_NO_ROOT);
-	if (otp_walk_pointer(w, &also, w->ready.plan.chunks.also))
-		also = 0;
 	otp_walk_put(w, w->node);
 	otp_walk_put(w, owner);
-	otp_walk_put(w, also);
+	otp_walk_put_also(w, w->ready.plan.chunks.also);
 	w->root_words += 3;
 	return otp_walk_enter_chunk(w, owner + w->ready.plan.chunks.chunk);
 }
@@ -1006,23 +1014,17 @@ static __always_inline int otp_walk_enter(struct otp_walker *w)
 	return otp_walk_enter_list(w);
 }
 
-/* LINK: what the root has a pointer to. ARRAY: the word besides; 0 where it cannot be read. */
+/* LINK: what the root has a pointer to. ARRAY, STACK: the word from elsewhere. */
 static __always_inline void otp_walk_root_more(struct otp_walker *w, __u64 root)
 {
 	const struct otp_walk *p = &w->ready.plan;
 	__u64 at = 0, has = 0;
 	__u32 word;
 
-	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL && p->also.at) {
-		if (otp_walk_pointer(w, &at, p->also.at))
-			at = 0;
-		otp_walk_put(w, at);
-	}
-	if (p->step == OTP_WALK_STACK && p->held.also) {
-		if (otp_walk_pointer(w, &at, p->held.also))
-			at = 0;
-		otp_walk_put(w, at);
-	}
+	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL && p->also.at)
+		otp_walk_put_also(w, p->also.at);
+	if (p->step == OTP_WALK_STACK && p->held.also)
+		otp_walk_put_also(w, p->held.also);
 	if (p->step != OTP_WALK_LINK || p->start == OTP_WALK_CALL || !p->via)
 		return;
 	if (!otp_walk_pointer(w, &at, root + p->via) && at && !otp_walk_read(w, 0, 8 * OTP_WALK_ROOT_MORE, at + p->via_at))

@@ -250,14 +250,33 @@ START_TEST(code_has_epochs_of_its_own)
 	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 1), 0);
 	h->version = 17;
 	h->code_epoch_at = HW_CODE_EPOCH;
-	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 42);
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 50);
 	ck_assert_uint_eq(hotspot_epoch(&attached, root, 2), 8);
 	ck_assert_int_eq(code_at(HW_CODE), 0);
-	ck_assert_uint_eq(made.code.epoch, 42);
+	ck_assert_uint_eq(made.code.epoch, 50);
 	put64(HW_CODE_EPOCH, 43);
 	ck_assert_int_eq(code_at(HW_CODE), 0);
-	ck_assert_uint_eq(made.code.epoch, 44);
+	ck_assert_uint_eq(made.code.epoch, 52);
 	ck_assert_int_eq(decode_of_epoch(8), 0);
+}
+END_TEST
+
+/* Within a traversal, code of unloaded classes is given up. Since 20 collections give up code, which the counter tells. */
+START_TEST(the_end_of_a_class_ends_an_epoch_of_code_where_there_is_a_sweeper)
+{
+	struct hotspot *h = (void *)attached.param;
+	uint64_t root[] = {7, 41}, later[] = {8, 41};
+
+	put64(HW_UNLOADED, 8);
+	put64(HW_CODE_EPOCH, 41);
+	attach_epoch();
+	h->code_epoch_at = HW_CODE_EPOCH;
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, later, 2), made.code.epoch);
+	ck_assert_uint_lt(hotspot_code_epoch(&attached, root, 2), made.code.epoch);
+	h->version = 21;
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 42);
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, later, 2), 42);
 }
 END_TEST
 
@@ -767,6 +786,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, without_counters_collections_are_the_epochs);
 	tcase_add_test(t, without_either_there_are_no_epochs);
 	tcase_add_test(t, code_has_epochs_of_its_own);
+	tcase_add_test(t, the_end_of_a_class_ends_an_epoch_of_code_where_there_is_a_sweeper);
 	tcase_add_test(t, frame_pointers_in_the_heap_are_distances);
 	tcase_add_loop_test(t, the_outermost_frame_in_the_heap_leads_out_of_it, 0, 2);
 	tcase_add_test(t, the_barrier_leads_to_frames_in_the_heap);

@@ -20,8 +20,10 @@
  *     it has not met is given up in between, but for collectors that do so as the program runs (Z, Shenandoah), which may go
  *     on longer. With these, and without the counter, regions of code hold by their age alone.
  *   - NMethodSweeper::_traversals (8 to 19, sweeper.cpp), when it begins to go through the code. What one traversal found to
- *     be on no stack, the next one gives up. Of builds without that table, unloaded classes have to do: what else is given
- *     up is seen when the code is read again, a second later at most.
+ *     be on no stack, the next one gives up. Code of loops (OSR) of unloaded classes
+ *     does not wait for that, so the sum of both counters is the epoch of code: it stays where both do. Of builds without
+ *     that table, unloaded classes have to do: what else is given up is seen when the code is read again, a second later at
+ *     most.
  * Classes that are redefined (JVMTI) keep their memory while frames run them; it
  * is given up with no rise, and the methods of a class of the same name come.
  */
@@ -166,16 +168,24 @@ static bool hotspot_code_goes_with_classes(const struct hotspot *h)
 	return !h->code_epoch_at && h->version < HOTSPOT_GC_GIVES_UP_CODE;
 }
 
+/* Within a traversal, a sweeper gives up loops' code of unloaded classes: the sum stays where both counters do. */
+static uint64_t hotspot_code_epoch_of(const struct hotspot *h, uint64_t counter, uint64_t epoch)
+{
+	return counter + 1 + (h->version < HOTSPOT_GC_GIVES_UP_CODE ? epoch : 0);
+}
+
 int hotspot_code_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret)
 {
+	uint64_t counter, epoch;
+
 	*ret = 0;
 	if (hotspot_code_goes_with_classes(h))
 		return hotspot_epoch_now(h, m, ret);
 	if (!h->code_epoch_at)
 		return 0;
-	if (memory_u64(m, h->code_epoch_at, ret))
+	if (memory_u64(m, h->code_epoch_at, &counter) || hotspot_epoch_now(h, m, &epoch))
 		return -EFAULT;
-	++*ret;
+	*ret = hotspot_code_epoch_of(h, counter, epoch);
 	return 0;
 }
 
@@ -187,5 +197,5 @@ uint64_t hotspot_code_epoch(const struct runtime_attached *a, const uint64_t *ro
 		return hotspot_epoch(a, root, nr_root);
 	if (!h->code_epoch_at)
 		return 0;
-	return nr_root > 1 ? root[1] + 1 : h->code_epoch;
+	return nr_root > 1 ? hotspot_code_epoch_of(h, root[1], hotspot_epoch_of(h, root[0])) : h->code_epoch;
 }

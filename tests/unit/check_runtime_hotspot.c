@@ -5,6 +5,7 @@
 #include "tests/lib/world.h"
 
 #include "base/cleanup.h"
+#include "runtime/hotspot_flow.h"
 #include "tests/lib/code_world.h"
 #include "tests/lib/hotspot_world.h"
 
@@ -341,7 +342,7 @@ END_TEST
 START_TEST(what_jumps_away_before_inlined_code_is_not_of_it)
 {
 	static const int32_t pcs[4][4] = {{-1}, {HW_CALL, 1}, {HW_POLL, 8}, {INT32_MAX}};
-	static const uint8_t away[] = {0xeb, 0x02};
+	static const uint8_t away[] = {0xeb, 0x21};
 	uint64_t chain[4];
 
 	put(HW_BLOB + 0x1a0, pcs, sizeof(pcs));
@@ -353,6 +354,119 @@ START_TEST(what_jumps_away_before_inlined_code_is_not_of_it)
 	ck_assert_uint_eq(chain[0], HW_METHOD(0));
 	ck_assert_uint_eq(code_chain(&made, HW_CODE + 0x43, false, chain), 2);
 	ck_assert_uint_eq(code_chain(&made, HW_CODE + HW_POLL, true, chain), 2);
+}
+END_TEST
+
+/* Two other methods are inlined beside each other, at scopes 8 and 12; all is nops but where a test puts something else. */
+static void put_flow(const int32_t (*pcs)[4], uint32_t nr)
+{
+	static const uint8_t sibling[] = {1, 3, 1}, no_lines[] = {0};
+
+	hotspot_put_method(HW_METHOD(2), "Other", "go", "()V", "", no_lines, 0);
+	put64(HW_BLOB + 0x1a0, HW_METHOD(2));
+	put(HW_SCOPES + 12, sibling, sizeof(sibling));
+	put32(HW_BLOB + 0x10c, 0x1b0);
+	put32(HW_BLOB + 0x110, 0x1b0 + nr * sizeof(*pcs));
+	put(HW_BLOB + 0x1b0, pcs, nr * sizeof(*pcs));
+	memset(world + (HW_CODE + 5 - WORLD), 0x90, HW_DOWN - 4 - 5);
+}
+
+static void put_short_jump(uint8_t op, uint32_t from, uint32_t to)
+{
+	const uint8_t jump[] = {op, (uint8_t)(to - from - 2)};
+
+	put(HW_CODE + from, jump, sizeof(jump));
+}
+
+#define JMP 0xeb
+#define JNE 0x75
+
+/* The innermost function at an offset. */
+static uint64_t flow_at(uint64_t offset)
+{
+	uint64_t chain[4];
+
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	ck_assert_uint_gt(code_chain(&made, HW_CODE + offset, false, chain), 0);
+	return chain[0];
+}
+
+START_TEST(what_leads_to_two_inlined_methods_is_of_the_one_around_them)
+{
+	static const int32_t pcs[][4] = {{-1}, {0x30, 8}, {0x50, 12}, {INT32_MAX}};
+
+	put_flow(pcs, ARRAY_SIZE(pcs));
+	put_short_jump(JNE, 0x10, 0x32);
+	ck_assert_uint_eq(flow_at(0x08), HW_METHOD(0));
+	ck_assert_uint_eq(flow_at(0x11), HW_METHOD(0));
+	ck_assert_uint_eq(flow_at(0x12), HW_METHOD(1));
+	ck_assert_uint_eq(flow_at(0x30), HW_METHOD(1));
+	ck_assert_uint_eq(flow_at(0x32), HW_METHOD(2));
+}
+END_TEST
+
+START_TEST(a_jump_back_to_what_is_behind_all_makes_no_loop)
+{
+	static const int32_t pcs[][4] = {{-1}, {0x50, 12}, {INT32_MAX}};
+	static const uint8_t epilogue[] = {0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3};
+
+	put_flow(pcs, ARRAY_SIZE(pcs));
+	put_short_jump(JNE, 0x10, 0x40);
+	put(HW_CODE + 0x18, epilogue, sizeof(epilogue));
+	put_short_jump(JMP, 0x52, 0x18);
+	ck_assert_uint_eq(flow_at(0x18), HW_METHOD(0));
+	ck_assert_uint_eq(flow_at(0x1d), HW_METHOD(0));
+	ck_assert_uint_eq(flow_at(0x40), HW_METHOD(2));
+	ck_assert_uint_eq(flow_at(0x52), HW_METHOD(0));
+}
+END_TEST
+
+START_TEST(a_loop_that_ends_before_its_poll_is_of_the_method_of_that)
+{
+	static const int32_t pcs[][4] = {{-1}, {0x30, 8}, {INT32_MAX}};
+
+	put_flow(pcs, ARRAY_SIZE(pcs));
+	put_short_jump(JNE, 0x14, 0x58);
+	put_short_jump(JMP, 0x34, 0x10);
+	ck_assert_uint_eq(flow_at(0x08), HW_METHOD(0));
+	ck_assert_uint_eq(flow_at(0x10), HW_METHOD(1));
+	ck_assert_uint_eq(flow_at(0x32), HW_METHOD(1));
+	ck_assert_uint_eq(flow_at(0x58), HW_METHOD(0));
+	/* Past the poll, it is not said whose the loop is. */
+	put_short_jump(JNE, 0x20, 0x32);
+	ck_assert_uint_eq(flow_at(0x10), HW_METHOD(0));
+}
+END_TEST
+
+START_TEST(a_loop_without_a_poll_between_inlined_methods_is_of_neither)
+{
+	static const int32_t pcs[][4] = {{-1}, {0x20, 8}, {0x50, 12}, {INT32_MAX}};
+
+	put_flow(pcs, ARRAY_SIZE(pcs));
+	ck_assert_uint_eq(flow_at(0x28), HW_METHOD(2));
+	put_short_jump(JNE, 0x36, 0x30);
+	ck_assert_uint_eq(flow_at(0x10), HW_METHOD(1));
+	ck_assert_uint_eq(flow_at(0x28), HW_METHOD(0));
+	ck_assert_uint_eq(flow_at(0x32), HW_METHOD(0));
+	ck_assert_uint_eq(flow_at(0x40), HW_METHOD(2));
+}
+END_TEST
+
+START_TEST(code_whose_flow_is_not_known_has_what_its_marks_say)
+{
+	uint64_t chain[4];
+
+	put32(HW_BLOB + 0xc, 0x200 + 0x100 + 2 * (FLOW_JUMPS + 2));
+	for (uint32_t i = 0; i < FLOW_JUMPS + 2; i++)
+		put_short_jump(JNE, 0x100 + 2 * i, 0x100 + 2 * i + 2);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + HW_CALL, true, chain), 2);
+	ck_assert_uint_eq(chain[0], HW_METHOD(1));
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + HW_CALL - 8, false, chain), 1);
+	ck_assert_uint_eq(chain[0], HW_METHOD(0));
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + HW_CALL + 1, false, chain), 1);
 }
 END_TEST
 
@@ -415,8 +529,9 @@ START_TEST(a_loop_without_a_poll_is_on_the_line_of_the_only_loop)
 	ck_assert_int_eq(code_at(HW_CODE), 0);
 	node = runtime_code_node_at(&made.code, made.rows, HW_CODE + 0x59, false);
 	ck_assert_uint_eq(made.nodes[node].position, hotspot_position(&m, 15));
+	/* Behind it, the line is that of the poll, which control came by last. */
 	node = runtime_code_node_at(&made.code, made.rows, HW_CODE + 0x5f, false);
-	ck_assert_uint_eq(made.nodes[node].position, 0);
+	ck_assert_uint_eq(node, runtime_code_node_at(&made.code, made.rows, HW_CODE + HW_POLL, false));
 }
 END_TEST
 
@@ -794,6 +909,11 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, compiled_code_has_its_methods_and_what_was_inlined);
 	tcase_add_test(t, the_end_of_a_loop_is_of_the_method_whose_poll_is_in_it);
 	tcase_add_test(t, what_jumps_away_before_inlined_code_is_not_of_it);
+	tcase_add_test(t, what_leads_to_two_inlined_methods_is_of_the_one_around_them);
+	tcase_add_test(t, a_jump_back_to_what_is_behind_all_makes_no_loop);
+	tcase_add_test(t, a_loop_that_ends_before_its_poll_is_of_the_method_of_that);
+	tcase_add_test(t, a_loop_without_a_poll_between_inlined_methods_is_of_neither);
+	tcase_add_test(t, code_whose_flow_is_not_known_has_what_its_marks_say);
 	tcase_add_test(t, the_innermost_loop_of_a_method_is_found_if_there_is_one);
 	tcase_add_test(t, a_loop_without_a_poll_is_on_the_line_of_the_only_loop);
 	tcase_add_test(t, hand_written_code_has_the_names_of_its_list);

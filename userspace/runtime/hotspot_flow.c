@@ -1,108 +1,375 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Which instructions of compiled code belong to the same loop, and where control does not simply go on. The compilers write
- * down only at calls and polls which method runs; between two of them, of which one is of one inlined method and one of
- * another, the loops tell whose an instruction is.
- */
+#include "runtime/hotspot_flow.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "runtime/hotspot_flow.h"
 #include "unwind/x86_insn.h"
 
-#define FLOW_MAX  (128u << 10) /* bytes that are looked at */
-#define PIECE	  4096u
+#define PIECE	   4096u
+#define FLOW_STEPS (8u << 20) /* of all walks */
 
-static void flow_add_loop(struct hotspot_flow *f, uint32_t begin, uint32_t end)
-{
-	if (f->nr_loops < FLOW_LOOPS)
-		f->loop[f->nr_loops++] = (struct flow_loop){.begin = begin, .end = end};
-}
-
-static void flow_add_break(struct hotspot_flow *f, uint32_t at, bool always)
-{
-	if (f->nr_breaks < FLOW_BREAKS)
-		f->breaks[f->nr_breaks++] = (struct flow_break){.at = at, .always = always};
-}
+/* --- jumps --- */
 
 /* An instruction that ends at an offset. */
-static void flow_take(struct hotspot_flow *f, const struct x86_insn *i, uint32_t end)
+static void flow_take(struct hotspot_flow *f, const struct x86_insn *i, uint32_t end, uint64_t size)
 {
 	bool jumps = i->kind == INSN_JUMP || i->kind == INSN_BRANCH;
+	int64_t to = (int64_t)end + (jumps ? i->n : 0);
 
 	if (!jumps && i->kind != INSN_RET && i->kind != INSN_END)
 		return;
-	flow_add_break(f, end, i->kind != INSN_BRANCH);
-	if (jumps && i->n < 0 && i->n >= -(int64_t)end)
-		flow_add_loop(f, (uint32_t)((int64_t)end + i->n), end);
+	f->jump[f->nr_jumps++] = (struct flow_jump){
+		.end = end,
+		.target = jumps && to >= 0 && to < (int64_t)size ? (uint32_t)to : FLOW_NONE,
+		.always = i->kind != INSN_BRANCH,
+	};
 }
 
 /* Whole instructions of a piece of code; the offset that it got to in it. */
-static uint32_t flow_scan(struct hotspot_flow *f, const uint8_t *code, uint32_t len, uint32_t offset, bool last)
+static uint32_t flow_scan(struct hotspot_flow *f, const uint8_t *code, uint32_t len, uint32_t offset, uint64_t size)
 {
+	bool last = offset + len == size;
 	struct x86_insn insn;
 	uint32_t at = 0;
 
-	while (at < len && (last || len - at >= X86_INSN_MAX)) {
+	while (at < len && f->nr_jumps < FLOW_JUMPS && (last || len - at >= X86_INSN_MAX)) {
 		if (x86_decode(code + at, len - at, &insn) || !insn.len) {
 			at++;
 			continue;
 		}
 		at += insn.len;
-		flow_take(f, &insn, offset + at);
+		flow_take(f, &insn, offset + at, size);
 	}
 	return at;
 }
 
-void hotspot_flow_read(struct hotspot_flow *f, struct memory *m, uint64_t code, uint64_t from, uint64_t size)
+/* false: not all of them could be read. */
+static bool flow_read_jumps(struct hotspot_flow *f, struct memory *m, uint64_t code, uint32_t from, uint64_t size)
 {
 	uint8_t bytes[PIECE];
-	uint64_t end = MIN(size, (uint64_t)FLOW_MAX);
 
-	f->nr_loops = f->nr_breaks = 0;
-	while (from < end) {
-		uint32_t len = (uint32_t)MIN(end - from, (uint64_t)PIECE);
+	while (from < size) {
+		uint32_t len = (uint32_t)MIN(size - from, (uint64_t)PIECE);
 
-		if (memory_read(m, code + from, bytes, len))
-			return;
-		from += flow_scan(f, bytes, len, (uint32_t)from, from + len == end);
+		if (f->nr_jumps == FLOW_JUMPS || memory_read(m, code + from, bytes, len))
+			return false;
+		from += flow_scan(f, bytes, len, from, size);
+	}
+	return f->nr_jumps < FLOW_JUMPS;
+}
+
+/* --- parts --- */
+
+static int flow_order(const void *a, const void *b)
+{
+	const struct flow_part *x = a, *y = b;
+
+	return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static void flow_add_part(struct hotspot_flow *f, uint32_t begin, uint32_t from)
+{
+	if (begin != FLOW_NONE && begin >= from && begin < f->end && f->nr_parts < FLOW_PARTS)
+		f->part[f->nr_parts++] = (struct flow_part){.begin = begin};
+}
+
+/* Their beginnings, sorted; there were none before. */
+static void flow_begin_parts(struct hotspot_flow *f, uint32_t from)
+{
+	uint32_t n = 0;
+
+	flow_add_part(f, from, from);
+	for (uint32_t i = 0; i < f->nr_jumps; i++) {
+		flow_add_part(f, f->jump[i].end, from);
+		flow_add_part(f, f->jump[i].target, from);
+	}
+	for (uint32_t i = 0; i < f->nr_marks; i++)
+		flow_add_part(f, f->marks[i].offset + 1, from);
+	if (f->nr_parts == FLOW_PARTS)
+		f->nr_parts = 0;
+	qsort(f->part, f->nr_parts, sizeof(f->part[0]), flow_order);
+	for (uint32_t i = 0; i < f->nr_parts; i++)
+		if (!n || f->part[i].begin != f->part[n - 1].begin)
+			f->part[n++] = f->part[i];
+	f->nr_parts = n;
+}
+
+/* The part that begins at an offset; FLOW_NONE. */
+static uint32_t flow_part_at(const struct hotspot_flow *f, uint32_t begin)
+{
+	const struct flow_part key = {.begin = begin}, *p = bsearch(&key, f->part, f->nr_parts, sizeof(key), flow_order);
+
+	return p ? (uint32_t)(p - f->part) : FLOW_NONE;
+}
+
+/* Where control goes on to behind a part, whose last instruction may be a jump. */
+static void flow_lead_on(struct hotspot_flow *f, uint32_t i, const struct flow_jump *jump)
+{
+	struct flow_part *p = &f->part[i];
+	bool stays = i + 1 < f->nr_parts;
+
+	p->next = stays && !(jump && jump->always) ? i + 1 : FLOW_NONE;
+	p->jump = jump ? flow_part_at(f, jump->target) : FLOW_NONE;
+	p->leaves = (!stays && !(jump && jump->always)) || (jump && p->jump == FLOW_NONE);
+	p->edge = p->loop = FLOW_NONE;
+}
+
+static void flow_connect(struct hotspot_flow *f)
+{
+	const struct flow_jump *jump = f->jump, *last = f->jump + f->nr_jumps;
+	uint32_t mark = 0;
+
+	for (uint32_t i = 0; i < f->nr_parts; i++) {
+		uint32_t end = i + 1 < f->nr_parts ? f->part[i + 1].begin : f->end;
+
+		while (jump < last && jump->end < end)
+			jump++;
+		while (mark < f->nr_marks && f->marks[mark].offset + 1 < end)
+			mark++;
+		f->part[i].mark = mark < f->nr_marks && f->marks[mark].offset + 1 == end ? mark : FLOW_NONE;
+		flow_lead_on(f, i, jump < last && jump->end == end ? jump : NULL);
 	}
 }
 
-/* Of its instructions, the first behind which control may not go on to offset; strictly: behind any jump. */
-uint32_t hotspot_flow_straight(const struct hotspot_flow *f, uint32_t from, uint32_t to, bool strictly)
+static void flow_add_edge(struct hotspot_flow *f, uint32_t from, uint32_t to)
 {
-	for (uint32_t i = f->nr_breaks; i--;)
-		if (f->breaks[i].at > from && f->breaks[i].at <= to && (strictly || f->breaks[i].always))
-			return f->breaks[i].at;
-	return from;
+	if (to == FLOW_NONE)
+		return;
+	f->edge[f->nr_edges] = (struct flow_edge){.from = from, .next = f->part[to].edge};
+	f->part[to].edge = f->nr_edges++;
 }
 
-bool hotspot_flow_loop(const struct hotspot_flow *f, uint32_t at, uint32_t longer_than, struct flow_loop *ret)
+/* --- walks --- */
+
+/* A new one; false: there were too many steps. */
+static bool flow_begin_walk(struct hotspot_flow *f)
 {
-	uint32_t best = UINT32_MAX;
+	f->turn++;
+	return f->steps > FLOW_PARTS;
+}
 
-	for (uint32_t i = 0; i < f->nr_loops; i++) {
-		const struct flow_loop *l = &f->loop[i];
-		uint32_t len = l->end - l->begin;
+/* Whether it was not met in this walk before. */
+static bool flow_meet(struct hotspot_flow *f, uint32_t part)
+{
+	f->steps -= f->steps > 0;
+	if (f->seen[part] == f->turn)
+		return false;
+	f->seen[part] = f->turn;
+	return true;
+}
 
-		if (at >= l->begin && at < l->end && len > longer_than && len < best) {
-			best = len;
-			*ret = *l;
+static bool flow_is_in(const struct flow_loop *l, uint32_t part)
+{
+	return !l || (l->in[part / 64] >> part % 64 & 1);
+}
+
+static const struct flow_loop *flow_loop_of(const struct hotspot_flow *f, uint32_t part)
+{
+	return f->part[part].loop == FLOW_NONE ? NULL : &f->loop[f->part[part].loop];
+}
+
+static void flow_find(struct flow_found *to, uint32_t mark)
+{
+	if (to->nr < FLOW_FOUND)
+		to->mark[to->nr++] = mark;
+	else
+		to->open = true;
+}
+
+/* --- loops --- */
+
+static bool flow_add_to_loop(struct flow_loop *l, uint32_t part)
+{
+	if (flow_is_in(l, part))
+		return false;
+	l->in[part / 64] |= 1ULL << part % 64;
+	l->size++;
+	return true;
+}
+
+/* The parts that lead to one that jumps back to the loop's head. */
+static void flow_fill_loop(struct hotspot_flow *f, struct flow_loop *l, uint32_t from)
+{
+	uint32_t nr = 0;
+
+	if (flow_add_to_loop(l, from))
+		f->stack[nr++] = from;
+	while (nr)
+		for (uint32_t e = f->part[f->stack[--nr]].edge; e != FLOW_NONE; e = f->edge[e].next)
+			if (flow_add_to_loop(l, f->edge[e].from))
+				f->stack[nr++] = f->edge[e].from;
+}
+
+/* A jump back: of the loop of its head, there may be several. */
+static void flow_jump_back(struct hotspot_flow *f, uint32_t from, uint32_t head)
+{
+	struct flow_loop *l = f->loop;
+
+	while (l < f->loop + f->nr_loops && l->head != head)
+		l++;
+	if (l == f->loop + FLOW_LOOPS)
+		return;
+	if (l == f->loop + f->nr_loops) {
+		memset(l, 0, sizeof(*l));
+		l->head = head;
+		flow_add_to_loop(l, head);
+		f->nr_loops++;
+	}
+	flow_fill_loop(f, l, from);
+}
+
+/* Whether control can go around in a loop without coming by a mark. Into code that begins before the head, it is no loop. */
+static bool flow_goes_round_unmarked(struct hotspot_flow *f, const struct flow_loop *l)
+{
+	uint32_t nr = 0;
+
+	if ((l->head && flow_is_in(l, 0)) || !flow_begin_walk(f))
+		return true;
+	f->stack[nr++] = l->head;
+	while (nr) {
+		const struct flow_part *p = &f->part[f->stack[--nr]];
+		const uint32_t to[] = {p->next, p->jump};
+
+		for (int i = 0; i < 2 && p->mark == FLOW_NONE; i++) {
+			if (to[i] == l->head)
+				return true;
+			if (to[i] != FLOW_NONE && flow_is_in(l, to[i]) && flow_meet(f, to[i]))
+				f->stack[nr++] = to[i];
 		}
 	}
-	return best != UINT32_MAX;
+	return false;
 }
 
-uint32_t hotspot_flow_next(const struct hotspot_flow *f, uint32_t from, uint32_t to)
+static void flow_keep_loop(struct hotspot_flow *f, uint32_t loop)
 {
-	uint32_t next = to;
+	const struct flow_loop *l = &f->loop[loop];
 
-	for (uint32_t i = 0; i < f->nr_loops; i++) {
-		if (f->loop[i].begin > from && f->loop[i].begin < next)
-			next = f->loop[i].begin;
-		if (f->loop[i].end > from && f->loop[i].end < next)
-			next = f->loop[i].end;
+	for (uint32_t i = 0; i < f->nr_parts; i++)
+		if (flow_is_in(l, i) && (f->part[i].loop == FLOW_NONE || l->size < f->loop[f->part[i].loop].size))
+			f->part[i].loop = loop;
+}
+
+/* A part on the way that is being gone, and how many of the parts that it leads to were tried. */
+struct flow_way { uint32_t part, tried; };
+
+/* From a part on, where no way was before: a jump to what is on the way itself leads back. seen: turn while it is, then turn + 1. */
+static void flow_find_jumps_back(struct hotspot_flow *f, uint32_t first)
+{
+	static struct flow_way way[FLOW_PARTS];
+	uint32_t nr = 1;
+
+	way[0] = (struct flow_way){.part = first};
+	f->seen[first] = f->turn;
+	while (nr) {
+		struct flow_way *w = &way[nr - 1];
+		const struct flow_part *p = &f->part[w->part];
+		uint32_t to = w->tried == 0 ? p->next : p->jump;
+
+		if (w->tried++ == 2) {
+			f->seen[w->part] = f->turn + 1;
+			nr--;
+		} else if (to != FLOW_NONE && f->seen[to] == f->turn) {
+			flow_jump_back(f, w->part, to);
+		} else if (to != FLOW_NONE && f->seen[to] < f->turn) {
+			f->seen[to] = f->turn;
+			way[nr++] = (struct flow_way){.part = to};
+		}
 	}
-	return next;
+}
+
+static void flow_find_loops(struct hotspot_flow *f)
+{
+	f->turn = 1;
+	for (uint32_t i = 0; i < f->nr_parts; i++)
+		if (!f->seen[i])
+			flow_find_jumps_back(f, i);
+	f->turn = 2;
+	for (uint32_t i = 0; i < f->nr_loops; i++)
+		if (!flow_goes_round_unmarked(f, &f->loop[i]))
+			flow_keep_loop(f, i);
+}
+
+void hotspot_flow_read(struct hotspot_flow *f, struct memory *m, uint64_t code, uint32_t from, uint64_t size,
+		       const struct flow_mark *marks, uint32_t nr_marks)
+{
+	f->steps = FLOW_STEPS;
+	f->nr_jumps = f->nr_parts = f->nr_loops = f->nr_edges = 0;
+	f->marks = marks;
+	f->nr_marks = nr_marks;
+	f->end = (uint32_t)MIN(size, (uint64_t)FLOW_BYTES);
+	if (!flow_read_jumps(f, m, code, from, f->end))
+		return;
+	flow_begin_parts(f, from);
+	flow_connect(f);
+	memset(f->seen, 0, f->nr_parts * sizeof(f->seen[0]));
+	for (uint32_t i = f->nr_parts; i--;) {
+		flow_add_edge(f, i, f->part[i].next);
+		flow_add_edge(f, i, f->part[i].jump);
+	}
+	flow_find_loops(f);
+}
+
+/* --- what is ahead, and behind --- */
+
+void hotspot_flow_ahead(struct hotspot_flow *f, uint32_t part, struct flow_found *ret)
+{
+	const struct flow_loop *l = flow_loop_of(f, part);
+	uint32_t nr = 0;
+
+	*ret = (struct flow_found){.open = !flow_begin_walk(f)};
+	if (!ret->open)
+		f->stack[nr++] = part;
+	while (nr) {
+		const struct flow_part *p = &f->part[f->stack[--nr]];
+		const uint32_t to[] = {p->jump, p->next};
+
+		if (p->mark != FLOW_NONE) {
+			flow_find(ret, p->mark);
+			continue;
+		}
+		ret->open |= !l && p->leaves;
+		for (int i = 0; i < 2; i++) {
+			ret->cycles |= to[i] == part;
+			if (to[i] != FLOW_NONE && flow_is_in(l, to[i]) && flow_meet(f, to[i]))
+				f->stack[nr++] = to[i];
+		}
+	}
+	ret->open |= !ret->nr;
+}
+
+void hotspot_flow_behind(struct hotspot_flow *f, uint32_t part, struct flow_found *ret)
+{
+	const struct flow_loop *l = flow_loop_of(f, part);
+	uint32_t nr = 0;
+
+	*ret = (struct flow_found){.open = !flow_begin_walk(f)};
+	if (!ret->open)
+		f->stack[nr++] = part;
+	while (nr) {
+		uint32_t at = f->stack[--nr];
+
+		ret->open |= !at || f->part[at].edge == FLOW_NONE;
+		for (uint32_t e = f->part[at].edge; e != FLOW_NONE; e = f->edge[e].next) {
+			uint32_t from = f->edge[e].from;
+
+			if (!flow_is_in(l, from) || !flow_meet(f, from))
+				continue;
+			if (f->part[from].mark != FLOW_NONE)
+				flow_find(ret, f->part[from].mark);
+			else
+				f->stack[nr++] = from;
+		}
+	}
+	ret->open |= !ret->nr;
+}
+
+uint32_t hotspot_flow_straight(const struct hotspot_flow *f, uint32_t part)
+{
+	const struct flow_part *p = &f->part[part];
+
+	while (p->mark == FLOW_NONE && p->next != FLOW_NONE && p->jump == FLOW_NONE && !p->leaves)
+		p = &f->part[p->next];
+	return p->mark;
 }

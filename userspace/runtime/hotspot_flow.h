@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flow of control in compiled code of HotSpot, by its jumps: loops, as far as a jump back shows them, and where an
- * instruction does not lead to the next one.
+ * The flow of control in compiled code of HotSpot. The compilers write down only at calls and polls (marks) which method runs.
+ * Whose the instructions between them are tell the marks that control comes to next, on whatever way, and came by last.
  *
- * Private to hotspot*.c. Called by decoders. Code that no instruction can be read from has no jumps. Bounded by FLOW_*; what
- * lies beyond is not seen. Units: bytes from the start of the code.
+ * The code is parted where jumps lead to, behind jumps, and behind marks. Of loops count those that control cannot go around in
+ * without coming by a mark: what lies in such a loop is of what is in it, wherever else it may lead.
+ *
+ * Private to hotspot*.c. Called by decoders. Bounded by FLOW_*: of larger code there are no parts, and what lies behind
+ * FLOW_BYTES is where control leaves to. Units: bytes from the start of the code.
+ * Cost: an instruction is decoded once; of each part, those up to the next marks are gone through.
  */
 #ifndef OTP_RUNTIME_HOTSPOT_FLOW_H
 #define OTP_RUNTIME_HOTSPOT_FLOW_H
@@ -14,28 +18,62 @@
 
 #include "runtime/memory.h"
 
-#define FLOW_LOOPS  512
-#define FLOW_BREAKS 8192
+#define FLOW_BYTES (128u << 10)
+#define FLOW_JUMPS 8192
+#define FLOW_PARTS 20480
+#define FLOW_LOOPS 256
+#define FLOW_FOUND 64
+#define FLOW_NONE  UINT32_MAX
 
-struct flow_loop { uint32_t begin, end; };
-struct flow_break { uint32_t at; bool always; }; /* behind a jump; on every way, or on a condition */
+/* The instruction at an offset, or the call before it, is at a place that is known: node is the caller's. */
+struct flow_mark { uint32_t offset, node; };
+struct flow_jump { uint32_t end, target; bool always; }; /* target FLOW_NONE: out of the code, or not known */
+struct flow_edge { uint32_t from, next; };		 /* next edge to the same part; FLOW_NONE: it is the last */
 
-struct hotspot_flow {
-	uint32_t nr_loops, nr_breaks;
-	struct flow_loop loop[FLOW_LOOPS];
-	struct flow_break breaks[FLOW_BREAKS];
+struct flow_part {
+	uint32_t begin;
+	uint32_t next, jump; /* parts that control goes on to; FLOW_NONE */
+	uint32_t mark;	     /* index of the one at its end; FLOW_NONE */
+	uint32_t edge;	     /* the first that leads to it; FLOW_NONE: none does */
+	uint32_t loop;	     /* the innermost that counts; FLOW_NONE */
+	bool leaves;	     /* control may go on to elsewhere */
 };
 
-/* From an offset at which an instruction begins. */
-void hotspot_flow_read(struct hotspot_flow *f, struct memory *m, uint64_t code, uint64_t from, uint64_t size);
-/* The shortest loop around an offset that is longer than so many bytes; false: none. */
-bool hotspot_flow_loop(const struct hotspot_flow *f, uint32_t at, uint32_t longer_than, struct flow_loop *ret);
+struct flow_loop {
+	uint32_t head, size; /* in parts */
+	uint64_t in[FLOW_PARTS / 64];
+};
+
+/* Marks without order, but that ahead the first is that of the way without jumps, if any is. */
+struct flow_found {
+	uint32_t nr;
+	uint32_t mark[FLOW_FOUND]; /* indexes */
+	bool open;   /* on some way there is none, or there were too many */
+	bool cycles; /* ahead: on some way it is the part itself that comes next */
+};
+
+struct hotspot_flow {
+	uint64_t steps; /* that are left */
+	uint32_t nr_jumps, nr_marks, nr_parts, nr_loops;
+	uint32_t end; /* of the last part */
+	const struct flow_mark *marks; /* borrowed from read on */
+	struct flow_jump jump[FLOW_JUMPS];
+	struct flow_part part[FLOW_PARTS];
+	struct flow_edge edge[2 * FLOW_PARTS];
+	struct flow_loop loop[FLOW_LOOPS];
+	uint32_t nr_edges, turn, seen[FLOW_PARTS], stack[FLOW_PARTS]; /* of walks */
+};
+
 /*
- * The offset from which on control runs straight to the instruction at to: behind the last jump in between (strictly), or
- * behind the last unconditional one.
+ * From an offset at which an instruction begins, up to size. Marks are sorted by offset, from that on; none is at the same
+ * place as another one.
  */
-uint32_t hotspot_flow_straight(const struct hotspot_flow *f, uint32_t from, uint32_t to, bool strictly);
-/* The next offset, before to, at which other loops are around than at from; to: none. */
-uint32_t hotspot_flow_next(const struct hotspot_flow *f, uint32_t from, uint32_t to);
+void hotspot_flow_read(struct hotspot_flow *f, struct memory *m, uint64_t code, uint32_t from, uint64_t size,
+		       const struct flow_mark *marks, uint32_t nr_marks);
+/* Of a part without a mark. */
+void hotspot_flow_ahead(struct hotspot_flow *f, uint32_t part, struct flow_found *ret);
+void hotspot_flow_behind(struct hotspot_flow *f, uint32_t part, struct flow_found *ret);
+/* The mark to which a part leads without any jump; FLOW_NONE. */
+uint32_t hotspot_flow_straight(const struct hotspot_flow *f, uint32_t part);
 
 #endif

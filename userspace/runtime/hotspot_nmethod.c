@@ -19,8 +19,6 @@
 
 struct pc_desc { int32_t pc_offset, scope, object, flags; };
 
-struct mark { uint32_t offset, node; };
-
 struct scope { uint32_t sender, method; int32_t bci; };
 
 /* Nodes by their place in the stream of scopes: neighbours share them. */
@@ -37,7 +35,7 @@ struct nmethod {
 	struct { uint32_t index, function; struct hotspot_method method; } methods[METHODS_MAX];
 	struct scope_memo memo[MEMO];
 	struct pc_desc pc[PCS_MAX];
-	struct mark marks[PCS_MAX];
+	struct flow_mark marks[PCS_MAX];
 	uint32_t loop; /* the node of the method's only loop, where nothing is inlined; RUNTIME_NO_NODE: not known */
 	struct hotspot_flow flow;
 };
@@ -207,8 +205,8 @@ static int nmethod_node(struct nmethod *n, uint32_t offset)
 
 /* --- rows --- */
 
-/* What is known at the descriptors: their nodes, RUNTIME_NO_NODE where one was refused. */
-static uint32_t nmethod_marks(struct nmethod *n, uint32_t nr)
+/* What is known at the descriptors: their nodes, that of the method itself where one was refused. */
+static uint32_t nmethod_marks(struct nmethod *n, uint32_t nr, uint32_t root)
 {
 	uint64_t size = n->made->code.end - n->made->code.start, least = n->made->code.word[HOTSPOT_MADE];
 	uint32_t nr_marks = 0;
@@ -221,7 +219,7 @@ static uint32_t nmethod_marks(struct nmethod *n, uint32_t nr)
 			continue;
 		least = (uint64_t)d->pc_offset + 1;
 		node = nmethod_node(n, (uint32_t)d->scope);
-		n->marks[nr_marks++] = (struct mark){(uint32_t)d->pc_offset, node < 0 ? RUNTIME_NO_NODE : (uint32_t)node};
+		n->marks[nr_marks++] = (struct flow_mark){(uint32_t)d->pc_offset, node < 0 ? root : (uint32_t)node};
 	}
 	return nr_marks;
 }
@@ -243,34 +241,40 @@ static uint32_t nmethod_around(const struct nmethod *n, uint32_t node, uint32_t 
 	return node;
 }
 
-/* How many functions from the outermost on two nodes have in common, at the same depth. */
+/*
+ * Of two nodes, the first one or what is around it: the innermost function that both are in. Behind different calls in one
+ * function, equal functions are not the same frame.
+ */
 static uint32_t nmethod_common(const struct nmethod *n, uint32_t a, uint32_t b)
 {
-	uint32_t depth = MIN(nmethod_depth(n, a), nmethod_depth(n, b)), nr = 0;
+	const struct runtime_code_node *nodes = n->made->nodes;
+	uint32_t depth = MIN(nmethod_depth(n, a), nmethod_depth(n, b)), common;
 
-	while (nr <= depth && n->made->nodes[nmethod_around(n, a, nr)].function ==
-				      n->made->nodes[nmethod_around(n, b, nr)].function)
-		nr++;
-	return nr;
+	a = common = nmethod_around(n, a, depth);
+	b = nmethod_around(n, b, depth);
+	for (; a != b && nodes[a].outer; a = nodes[a].outer - 1u, b = nodes[b].outer - 1u)
+		common = nodes[a].function == nodes[b].function ? a : nodes[a].outer - 1u;
+	return a == b ? common : a;
 }
 
-/*
- * Between two descriptors: what both are in is sure. It is the later one's where control leads straight to that: without
- * any jump if the functions are strangers, or it loops before, else without one that is always taken.
- */
-static uint32_t nmethod_between(const struct nmethod *n, const struct mark *a, const struct mark *b, uint32_t at, bool loops,
-				uint32_t root)
+/* What all marks that were found are in. */
+static uint32_t nmethod_in_all(const struct nmethod *n, const struct flow_found *found, uint32_t node)
 {
-	uint32_t common, depth;
+	for (uint32_t i = 0; i < found->nr; i++)
+		node = nmethod_common(n, node, n->marks[found->mark[i]].node);
+	return found->open ? nmethod_around(n, node, 0) : node;
+}
 
-	if (a->node == RUNTIME_NO_NODE || b->node == RUNTIME_NO_NODE)
-		return b->node == RUNTIME_NO_NODE ? root : b->node;
-	common = nmethod_common(n, a->node, b->node);
-	depth = nmethod_depth(n, b->node);
-	if (common > depth || at >= hotspot_flow_straight(&n->flow, a->offset, b->offset,
-							  loops || common <= nmethod_depth(n, a->node)))
-		return b->node;
-	return common ? nmethod_around(n, b->node, common - 1) : root;
+/* Whether one of them is neither in the function of a node, nor around it. */
+static bool nmethod_has_stranger(const struct nmethod *n, const struct flow_found *found, uint32_t node)
+{
+	for (uint32_t i = 0; i < found->nr; i++) {
+		uint32_t other = n->marks[found->mark[i]].node, common = nmethod_depth(n, nmethod_common(n, node, other));
+
+		if (common < nmethod_depth(n, node) && common < nmethod_depth(n, other))
+			return true;
+	}
+	return false;
 }
 
 /* Of a loop without polls only its method is known, and where that has one loop, that it is this one. */
@@ -288,29 +292,25 @@ static void nmethod_find_loop(struct nmethod *n)
 		n->loop = (uint32_t)node;
 }
 
-/* The node at an offset; the mark of index next is the first at or behind it. */
-static uint32_t nmethod_node_at(const struct nmethod *n, uint32_t nr_marks, uint32_t next, uint32_t at, uint32_t root)
+/*
+ * Instructions between marks are of what all marks are in that may be next. Where control has come by a stranger of those, or
+ * goes round without any mark, both sides count: what follows may be neither's, unless nothing parts it from the next mark.
+ */
+static uint32_t nmethod_between(struct nmethod *n, uint32_t part, uint32_t root)
 {
-	const struct mark *a = next ? &n->marks[next - 1] : NULL, *b = next < nr_marks ? &n->marks[next] : NULL;
-	struct flow_loop loop = {0};
-	bool loops = false;
+	uint32_t straight = hotspot_flow_straight(&n->flow, part), node;
+	struct flow_found ahead, behind;
 
-	/* The innermost loop in which anything is known. */
-	while (hotspot_flow_loop(&n->flow, at, loop.end - loop.begin, &loop)) {
-		bool has_a = a && a->offset >= loop.begin, has_b = b && b->offset < loop.end;
-
-		if (has_a && has_b)
-			break;
-		if (has_a || has_b)
-			return has_a ? (a->node == RUNTIME_NO_NODE ? root : a->node) : (b->node == RUNTIME_NO_NODE ? root : b->node);
-		loops = true;
-		if (n->loop != RUNTIME_NO_NODE)
-			return n->loop;
-	}
-	if (a && b)
-		return nmethod_between(n, a, b, at, loops, root);
-	/* Behind all: loops without polls, which are the method's own or inlined, handlers and the like. */
-	return b && b->node != RUNTIME_NO_NODE ? b->node : root;
+	hotspot_flow_ahead(&n->flow, part, &ahead);
+	if (ahead.cycles && n->loop != RUNTIME_NO_NODE)
+		return n->loop;
+	hotspot_flow_behind(&n->flow, part, &behind);
+	if ((!ahead.nr && !behind.nr) || (ahead.cycles && (ahead.open || behind.open)))
+		return root;
+	node = nmethod_in_all(n, &ahead, n->marks[ahead.nr ? ahead.mark[0] : behind.mark[0]].node);
+	if (ahead.cycles || (straight == FLOW_NONE && nmethod_has_stranger(n, &behind, node)))
+		node = nmethod_in_all(n, &behind, node);
+	return node;
 }
 
 static int nmethod_add_row(struct nmethod *n, uint32_t offset, uint32_t node)
@@ -324,44 +324,52 @@ static int nmethod_add_row(struct nmethod *n, uint32_t offset, uint32_t node)
 	return runtime_code_add_row(n->made, offset, node);
 }
 
-/* From an offset up to and with another one, before which no mark lies. */
-static int nmethod_add_rows(struct nmethod *n, uint32_t nr_marks, uint32_t next, uint32_t from, uint32_t to, uint32_t root)
+/* Of code that is too large for its flow to be known: what lies at marks. */
+static int nmethod_mark_rows(struct nmethod *n, uint32_t nr_marks, uint32_t from, uint32_t root)
 {
-	uint32_t before = next ? n->marks[next - 1].offset : 0;
-	uint32_t straight[] = {hotspot_flow_straight(&n->flow, before, to, true), hotspot_flow_straight(&n->flow, before, to, false)};
 	int err = 0;
 
-	while (!err && from <= to) {
-		uint32_t end = hotspot_flow_next(&n->flow, from, to + 1);
+	for (uint32_t i = 0; i < nr_marks && !err; i++) {
+		const struct flow_mark *k = &n->marks[i];
 
-		for (int i = 0; i < 2; i++)
-			if (straight[i] > from && straight[i] < end)
-				end = straight[i];
-		err = nmethod_add_row(n, from, nmethod_node_at(n, nr_marks, next, from, root));
-		from = end;
+		if (k->offset < from)
+			continue;
+		err = nmethod_add_row(n, from, root);
+		if (!err)
+			err = nmethod_add_row(n, k->offset > from ? k->offset - 1 : from, k->node);
+		from = k->offset + 1;
+	}
+	return err ? err : nmethod_add_row(n, from, root);
+}
+
+static int nmethod_part_rows(struct nmethod *n, uint32_t root)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < n->flow.nr_parts && !err; i++) {
+		const struct flow_part *p = &n->flow.part[i];
+
+		err = nmethod_add_row(n, p->begin, p->mark != FLOW_NONE ? n->marks[p->mark].node : nmethod_between(n, i, root));
 	}
 	return err;
 }
 
-/* A descriptor holds for the instructions before it up to its own address, as far as the flow of control has it so. */
 static void nmethod_rows(struct nmethod *n, uint32_t nr, uint32_t root, uint32_t begin)
 {
 	uint64_t size = n->made->code.end - n->made->code.start;
-	uint32_t from = (uint32_t)n->made->code.word[HOTSPOT_MADE], nr_marks = nmethod_marks(n, nr), i;
+	uint32_t from = (uint32_t)n->made->code.word[HOTSPOT_MADE], nr_marks = nmethod_marks(n, nr, root);
+	int err;
 
 	nmethod_find_loop(n);
-	hotspot_flow_read(&n->flow, n->memory, n->made->code.start, from, nr_marks ? size : 0);
+	hotspot_flow_read(&n->flow, n->memory, n->made->code.start, from, nr_marks ? size : 0, n->marks, nr_marks);
 	/* Until its frame is there, nothing that was inlined runs. */
 	runtime_code_add_row(n->made, 0, begin);
-	for (i = 0; i < nr_marks; i++) {
-		if (nmethod_add_rows(n, nr_marks, i, from, n->marks[i].offset, root))
-			break;
-		from = n->marks[i].offset + 1;
-	}
-	if (i == nr_marks && from < size)
-		nmethod_add_rows(n, nr_marks, i, from, (uint32_t)size - 1, root);
-	else if (from < size)
-		runtime_code_add_row(n->made, from, root); /* there was no room */
+	err = nmethod_part_rows(n, root);
+	from = n->flow.nr_parts ? n->flow.end : from;
+	if (!err && from < size)
+		err = nmethod_mark_rows(n, nr_marks, from, root);
+	if (err)
+		runtime_code_add_row(n->made, n->made->rows[n->made->code.nr_rows - 1].offset + 1, root); /* there was no room */
 }
 
 static int nmethod_read_pcs(struct nmethod *n, uint32_t *ret)

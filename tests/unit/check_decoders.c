@@ -267,6 +267,29 @@ START_TEST(files_of_lines_are_counted_by_what_became_of_them)
 }
 END_TEST
 
+static int code_is_still_there(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	return pc == 0x5000 ? -EALREADY : -ENOENT;
+}
+
+START_TEST(code_that_is_still_there_did_not_fail)
+{
+	const struct runtime_ops ops_with_code = {.name = "fake", .label = "Fake", .attach = fake_attach,
+						  .decode = fake_decode, .code = code_is_still_there};
+	const struct runtime_ops *const list[] = {&ops_with_code, NULL};
+	const struct runtime_frame frames[] = {{.key = 0x5000, .flags = RUNTIME_CODE}, {.key = 0x6000, .flags = RUNTIME_CODE},
+					       {.key = 8}};
+	struct decoder *d = decoders_attach(ds, &target, &heard);
+
+	decode_set_runtimes(fake_of_file, list);
+	attach_decoder(0);
+	ck_assert_uint_eq(decoders_decode(d, frames, ARRAY_SIZE(frames)), ARRAY_SIZE(frames));
+	let_decode(0);
+	ck_assert_uint_eq(figures().functions, 1);
+	ck_assert_uint_eq(figures().failed, 2);
+}
+END_TEST
+
 START_TEST(an_answer_may_ask_for_more)
 {
 	const struct runtime_frame frame = fake_frame(&codes[0]);
@@ -799,6 +822,7 @@ Suite *decoders_suite(void)
 	tcase_add_checked_fixture(live, setup, teardown);
 	tcase_add_test(live, a_decoder_attaches_and_decodes);
 	tcase_add_test(live, files_of_lines_are_counted_by_what_became_of_them);
+	tcase_add_test(live, code_that_is_still_there_did_not_fail);
 	tcase_add_test(live, an_answer_may_ask_for_more);
 	tcase_add_test(live, more_frames_than_a_batch_are_several_batches);
 	tcase_add_test(live, an_idle_decoder_ends_and_another_is_started_for_the_next_frame);

@@ -194,6 +194,16 @@ size_t decoders_decode(struct decoder *d, const struct runtime_frame *frames, si
 	return n;
 }
 
+/* Code that is still there was read, too. */
+static void decoder_count_answer(struct decoders *ds, const struct runtime_frame *f, int err)
+{
+	bool code = f->flags & RUNTIME_CODE, read = !err || (code && err == -EALREADY);
+
+	*(read ? &ds->figures.functions : &ds->figures.failed) += 1;
+	if (read && !code)
+		ds->figures.line_files[ds->function.line_file]++;
+}
+
 bool decoder_answer(struct decoder *d, int err)
 {
 	struct decoders *ds = d->ds;
@@ -204,9 +214,7 @@ bool decoder_answer(struct decoder *d, int err)
 		d->sent--;
 	if (d->first == d->count)
 		d->first = d->count = 0;
-	*(err ? &ds->figures.failed : &ds->figures.functions) += 1;
-	if (!err && !(frame.flags & RUNTIME_CODE))
-		ds->figures.line_files[ds->function.line_file]++;
+	decoder_count_answer(ds, &frame, err);
 	decoders_begin_call(d, &call);
 	if (!(frame.flags & RUNTIME_CODE))
 		ds->ops->function(ds->ctx, d, &frame, err, err ? NULL : &ds->function);

@@ -8,6 +8,7 @@
 #include "runtime/hotspot_flow.h"
 #include "tests/lib/code_world.h"
 #include "tests/lib/hotspot_world.h"
+#include "tests/lib/symbols_elf.h"
 
 Suite *runtime_hotspot_suite(void);
 
@@ -278,6 +279,57 @@ START_TEST(the_end_of_a_class_ends_an_epoch_of_code_where_there_is_a_sweeper)
 	h->version = 21;
 	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 42);
 	ck_assert_uint_eq(hotspot_code_epoch(&attached, later, 2), 42);
+}
+END_TEST
+
+#define GC_EPOCH  "_ZN9CodeCache9_gc_epochE"
+#define SWEEPER	  "_ZN14NMethodSweeper11_traversalsE"
+#define VARIABLES 0x900 /* in the file; where the first one is in the process: */
+#define VARIABLE(i) (HW_CODE_EPOCH + 8 * (i))
+
+/* Where the counter for code lies, of a file with these symbols. */
+static uint64_t code_epoch_with(const char *first, const char *second, uint64_t bias)
+{
+	struct hotspot *h = (void *)attached.param;
+	struct runtime_file with = {.bias = bias};
+	struct symbols_elf elf;
+
+	symbols_elf_init(&elf, EM_X86_64);
+	symbols_elf_add(&elf, "", 0);
+	symbols_elf_add(&elf, first, VARIABLES);
+	symbols_elf_add(&elf, second, VARIABLES + 8);
+	with.binary = symbols_elf_open(&elf);
+	memset(&walk, 0, sizeof(walk));
+	memory_question(&memory);
+	hotspot_epoch_attach(&with, &memory, h, &walk);
+	binary_put(with.binary);
+	ck_assert_uint_eq(walk.also.at, h->code_epoch_at);
+	return h->code_epoch_at;
+}
+
+START_TEST(the_counter_for_code_is_that_of_the_collector_or_the_sweeper)
+{
+	const uint64_t bias = HW_CODE_EPOCH - VARIABLES;
+	uint8_t used = 1;
+
+	ck_assert_uint_eq(code_epoch_with(SWEEPER, "other", bias), VARIABLE(0));
+	ck_assert_uint_eq(code_epoch_with(SWEEPER, GC_EPOCH, bias), VARIABLE(1));
+	ck_assert_uint_eq(code_epoch_with("other", "UseZGC", bias), 0);
+	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseZGC", bias), VARIABLE(0));
+	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseShenandoahGC", bias), VARIABLE(0));
+	put(VARIABLE(1), &used, 1);
+	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseZGC", bias), 0);
+	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseShenandoahGC", bias), 0);
+	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseG1GC", bias), VARIABLE(0));
+}
+END_TEST
+
+START_TEST(a_counter_for_code_that_cannot_be_read_is_none)
+{
+	ck_assert_uint_eq(code_epoch_with(SWEEPER, "other", HW_CODE_EPOCH - VARIABLES + 4), 0);
+	ck_assert_uint_eq(code_epoch_with(SWEEPER, "other", WORLD + WORLD_BYTES), 0);
+	/* Where the collector's flag cannot be read, it may be one of those that give up code at any time. */
+	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseZGC", WORLD + WORLD_BYTES - VARIABLES - 8), 0);
 }
 END_TEST
 
@@ -899,6 +951,8 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_method_without_its_texts_is_stale);
 	tcase_add_test(t, a_method_is_not_named_once_a_class_was_unloaded_since_the_sample);
 	tcase_add_test(t, without_counters_collections_are_the_epochs);
+	tcase_add_test(t, the_counter_for_code_is_that_of_the_collector_or_the_sweeper);
+	tcase_add_test(t, a_counter_for_code_that_cannot_be_read_is_none);
 	tcase_add_test(t, without_either_there_are_no_epochs);
 	tcase_add_test(t, code_has_epochs_of_its_own);
 	tcase_add_test(t, the_end_of_a_class_ends_an_epoch_of_code_where_there_is_a_sweeper);

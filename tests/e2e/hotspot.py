@@ -29,7 +29,7 @@ MODES = {
     "without counters": ["-XX:-UsePerfData"],
 }
 # Where the optimizing compiler leaves polls out of counted loops, what they were inlined into is known, without a line.
-NO_POLLS = r" (serial|parallel)$|java-8-\S* (tiered|C2)$"
+NO_POLLS = r" (serial|parallel)$|java-8-\S* (?!(interpreted|C1)$)"
 NO_LINE = re.compile(r":0;$")
 STUB = re.compile(r"\[(?!Java function).*")
 ROOT = re.compile(r"start_thread|(__)?clone3?|libc\.so\.6\+0x.*") # another system's libc has no debug information here

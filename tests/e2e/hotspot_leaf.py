@@ -11,14 +11,16 @@ import lib
 
 HZ = lib.rate(997)
 SECONDS = int(os.environ.get("SECONDS", 20 if hotspot_lib.ALL else 6))
+# What several leaves compute alike, the compiler says to be one's.
+ALL_INFORMATION = "C2 with all debug information"
 MODES = {
     "tiered": [],
     "interpreted": ["-Xint"],
     "C1": ["-XX:TieredStopAtLevel=1"],
     "C2": ["-XX:-TieredCompilation"],
     "C2 without polls in loops": ["-XX:-TieredCompilation", "-XX:+UseSerialGC"],
-    "C2 with all debug information": ["-XX:-TieredCompilation", "-XX:+UseSerialGC", "-XX:+UnlockDiagnosticVMOptions",
-                                      "-XX:+DebugNonSafepoints"],
+    ALL_INFORMATION: ["-XX:-TieredCompilation", "-XX:+UseSerialGC", "-XX:+UnlockDiagnosticVMOptions",
+                      "-XX:+DebugNonSafepoints"],
 }
 # A loop without a poll is known to be in the caller, or what was inlined into it.
 NO_POLLS = re.compile(r"without polls in loops$|java-8-\S* (tiered|C2)$")
@@ -49,8 +51,9 @@ def judge(label, samples):
     all_ = right + caller + wrong.total()
     if hotspot_lib.too_busy("%s: innermost functions" % label, all_):
         return
-    lib.ok(right and not wrong, "%s: of %d stacks %d end in the function that ran, %d in its caller, "
-           "%d in another one, %d not known: %s" % (label, all_, right, caller, wrong.total(), none, wrong.most_common(3)))
+    highest = 0.001 * all_ if label.endswith(ALL_INFORMATION) else 0
+    lib.ok(right and wrong.total() <= highest, "%s: of %d stacks %d end in the function that ran, %d in its caller, %d in "
+           "another one, %d not known: %s" % (label, all_, right, caller, wrong.total(), none, wrong.most_common(3)))
     lib.ok(right >= 0.99 * all_ or NO_POLLS.search(label), "%s: the function that ran is named" % label)
 
 

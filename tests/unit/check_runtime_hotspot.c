@@ -491,6 +491,24 @@ START_TEST(a_loop_that_ends_before_its_poll_is_of_the_method_of_that)
 }
 END_TEST
 
+/* A loop within one that has a poll, entered by a jump past what aligns it. */
+START_TEST(what_aligns_a_loop_does_not_lead_to_it)
+{
+	static const int32_t pcs[][4] = {{-1}, {0x50, 8}, {INT32_MAX}};
+
+	put_flow(pcs, ARRAY_SIZE(pcs));
+	put_short_jump(JMP, 0x1e, 0x34);
+	put_short_jump(JNE, 0x3e, 0x30);
+	put_short_jump(JNE, 0x52, 0x08);
+	ck_assert_uint_eq(flow_at(0x32), HW_METHOD(1));
+	ck_assert_uint_eq(flow_at(0x36), HW_METHOD(1));
+	/* What nothing leads to either, but is more than that, may be a handler. */
+	put_short_jump(JMP, 0x0a, 0x34);
+	memset(world + (HW_CODE + 0x1e - WORLD), 0x90, 2);
+	ck_assert_uint_eq(flow_at(0x32), HW_METHOD(0));
+}
+END_TEST
+
 START_TEST(a_loop_without_a_poll_between_inlined_methods_is_of_neither)
 {
 	static const int32_t pcs[][4] = {{-1}, {0x20, 8}, {0x50, 12}, {INT32_MAX}};
@@ -966,6 +984,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, what_leads_to_two_inlined_methods_is_of_the_one_around_them);
 	tcase_add_test(t, a_jump_back_to_what_is_behind_all_makes_no_loop);
 	tcase_add_test(t, a_loop_that_ends_before_its_poll_is_of_the_method_of_that);
+	tcase_add_test(t, what_aligns_a_loop_does_not_lead_to_it);
 	tcase_add_test(t, a_loop_without_a_poll_between_inlined_methods_is_of_neither);
 	tcase_add_test(t, code_whose_flow_is_not_known_has_what_its_marks_say);
 	tcase_add_test(t, the_innermost_loop_of_a_method_is_found_if_there_is_one);

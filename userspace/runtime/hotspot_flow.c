@@ -9,6 +9,7 @@
 
 #define PIECE	   4096u
 #define FLOW_STEPS (8u << 20) /* of all walks */
+#define PADDING_MAX 31u	      /* OptoLoopAlignment is 16, at most 32 */
 
 /* --- jumps --- */
 
@@ -141,6 +142,24 @@ static void flow_add_edge(struct hotspot_flow *f, uint32_t from, uint32_t to)
 	f->part[to].edge = f->nr_edges++;
 }
 
+/* What fills the place before code that is aligned, behind an instruction that does not lead there. */
+static bool flow_is_padding(const struct hotspot_flow *f, uint32_t i)
+{
+	const struct flow_part *p = &f->part[i];
+
+	return i && p->edge == FLOW_NONE && p->mark == FLOW_NONE && p->jump == FLOW_NONE && !p->leaves &&
+	       p[1].begin - p->begin <= PADDING_MAX;
+}
+
+static void flow_add_edges(struct hotspot_flow *f)
+{
+	for (uint32_t i = 0; i < f->nr_parts; i++)
+		flow_add_edge(f, i, f->part[i].jump);
+	for (uint32_t i = 0; i < f->nr_parts; i++)
+		if (f->part[i].next != FLOW_NONE && !flow_is_padding(f, i))
+			flow_add_edge(f, i, f->part[i].next);
+}
+
 /* --- walks --- */
 
 /* A new one; false: there were too many steps. */
@@ -220,7 +239,7 @@ static void flow_jump_back(struct hotspot_flow *f, uint32_t from, uint32_t head)
 	flow_fill_loop(f, l, from);
 }
 
-/* Whether control can go around in a loop without coming by a mark. Into code that begins before the head, it is no loop. */
+/* Whether control can go round in a loop without coming by a mark. What is entered elsewhere than at its head is none. */
 static bool flow_goes_round_unmarked(struct hotspot_flow *f, const struct flow_loop *l)
 {
 	uint32_t nr = 0;
@@ -254,7 +273,7 @@ static void flow_keep_loop(struct hotspot_flow *f, uint32_t loop)
 /* A part on the way that is being gone, and how many of the parts that it leads to were tried. */
 struct flow_way { uint32_t part, tried; };
 
-/* From a part on, where no way was before: a jump to what is on the way itself leads back. seen: turn while it is, then turn + 1. */
+/* From a part on: what leads to a part on the way there leads back. seen: turn while a part is on the way, then turn + 1. */
 static void flow_find_jumps_back(struct hotspot_flow *f, uint32_t first)
 {
 	static struct flow_way way[FLOW_PARTS];
@@ -304,10 +323,7 @@ void hotspot_flow_read(struct hotspot_flow *f, struct memory *m, uint64_t code, 
 	flow_begin_parts(f, from);
 	flow_connect(f);
 	memset(f->seen, 0, f->nr_parts * sizeof(f->seen[0]));
-	for (uint32_t i = f->nr_parts; i--;) {
-		flow_add_edge(f, i, f->part[i].next);
-		flow_add_edge(f, i, f->part[i].jump);
-	}
+	flow_add_edges(f);
 	flow_find_loops(f);
 }
 

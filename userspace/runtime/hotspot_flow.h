@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flow of control in compiled code of HotSpot. The compilers write down only at calls and polls (marks) which method runs.
- * Whose the instructions between them are tell the marks that control comes to next, on whatever way, and came by last.
+ * The flow of control in compiled code of HotSpot. The compilers write down only at calls and polls (marks) which method
+ * runs. Whose the instructions between them are, the marks tell that control comes to next, on whatever way, and came by
+ * last.
  *
- * The code is parted where jumps lead to, behind jumps, and behind marks. Of loops count those that control cannot go around in
- * without coming by a mark: what lies in such a loop is of what is in it, wherever else it may lead.
+ * The code is parted where jumps lead to, behind jumps, and behind marks. Those loops count that control cannot go round in
+ * without coming by a mark: what lies in one is of what is in it, wherever else it may lead.
  *
  * Private to hotspot*.c. Called by decoders. Bounded by FLOW_*: of larger code there are no parts, and what lies behind
  * FLOW_BYTES is where control leaves to. Units: bytes from the start of the code.

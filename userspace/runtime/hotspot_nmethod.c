@@ -293,13 +293,15 @@ static void nmethod_find_loop(struct nmethod *n)
 }
 
 /*
- * Instructions between marks are of what all marks are in that may be next. Where control has come by a stranger of those, or
- * goes round without any mark, both sides count: what follows may be neither's, unless nothing parts it from the next mark.
+ * Instructions between marks are of what all marks are in that may be next. Where control came by a stranger of that, or
+ * goes round without any mark, the marks behind count too: then it may be neither's, unless nothing parts it from the next
+ * mark. A loop that no mark is in has no line of theirs.
  */
 static uint32_t nmethod_between(struct nmethod *n, uint32_t part, uint32_t root)
 {
-	uint32_t straight = hotspot_flow_straight(&n->flow, part), node;
+	bool straight = hotspot_flow_straight(&n->flow, part) != FLOW_NONE;
 	struct flow_found ahead, behind;
+	uint32_t node;
 
 	hotspot_flow_ahead(&n->flow, part, &ahead);
 	if (ahead.cycles && n->loop != RUNTIME_NO_NODE)
@@ -308,7 +310,7 @@ static uint32_t nmethod_between(struct nmethod *n, uint32_t part, uint32_t root)
 	if ((!ahead.nr && !behind.nr) || (ahead.cycles && (ahead.open || behind.open)))
 		return root;
 	node = nmethod_in_all(n, &ahead, n->marks[ahead.nr ? ahead.mark[0] : behind.mark[0]].node);
-	if (ahead.cycles || (straight == FLOW_NONE && nmethod_has_stranger(n, &behind, node)))
+	if (ahead.cycles || (!straight && nmethod_has_stranger(n, &behind, node)))
 		node = nmethod_in_all(n, &behind, node);
 	return node;
 }

@@ -20,10 +20,9 @@
  *     it has not met is given up in between, but for collectors that do so as the program runs (Z, Shenandoah), which may go
  *     on longer. With these, and without the counter, regions of code hold by their age alone.
  *   - NMethodSweeper::_traversals (8 to 19, sweeper.cpp), when it begins to go through the code. What one traversal found to
- *     be on no stack, the next one gives up. Code of loops (OSR) of unloaded classes
- *     does not wait for that, so the sum of both counters is the epoch of code: it stays where both do. Of builds without
- *     that table, unloaded classes have to do: what else is given up is seen when the code is read again, a second later at
- *     most.
+ *     be on no stack, the next one gives up. Code of loops (OSR) of unloaded classes does not wait for that, so the sum of
+ *     both counters is the epoch of code: it stays where both do. Of builds without that table, unloaded classes have to do:
+ *     what else is given up is seen when the code is read again, a second later at most.
  * Classes that are redefined (JVMTI) keep their memory while frames run them; it
  * is given up with no rise, and the methods of a class of the same name come.
  */

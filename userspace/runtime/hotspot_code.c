@@ -209,7 +209,9 @@ int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc
 		memset(&ret->code, 0, sizeof(ret->code));
 		if (hotspot_epoch_now(h, m, &before) || hotspot_code_epoch_now(h, m, &ret->code.epoch))
 			return -EFAULT;
+		memory_gather(m);
 		err = hotspot_code_read(h, m, pc, ret);
+		memory_gather_done(m);
 		if (hotspot_epoch_now(h, m, &after) || hotspot_code_epoch_now(h, m, &epoch))
 			return -EFAULT;
 		if (before == after && epoch == ret->code.epoch)

@@ -273,14 +273,13 @@ static bool hotspot_texts_are_whole(const char *class, const char *name, const c
 	return *class && *name && *signature == '(' && strchr(signature, ')');
 }
 
-int hotspot_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
-		   struct runtime_function *ret)
+static int hotspot_function_read(const struct hotspot *h, struct memory *m, const struct runtime_frame *f,
+				 struct runtime_function *ret)
 {
 	char class[SYMBOL_MAX], name[SYMBOL_MAX], signature[SYMBOL_MAX];
 	struct text text = {.at = ret->name, .left = sizeof(ret->name)};
-	const struct hotspot *h = hotspot_of(a);
 	struct hotspot_method method;
-	uint64_t holder, epoch;
+	uint64_t holder;
 	int err = hotspot_method_read(h, m, f->key, &method);
 
 	if (err)
@@ -302,6 +301,21 @@ int hotspot_decode(const struct runtime_attached *a, struct memory *m, const str
 	text_add(&text, name, strlen(name));
 	signature_add(signature, &text);
 	hotspot_lines(h, m, &method, ret);
+	return 0;
+}
+
+int hotspot_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
+		   struct runtime_function *ret)
+{
+	const struct hotspot *h = hotspot_of(a);
+	uint64_t epoch;
+	int err;
+
+	memory_gather(m);
+	err = hotspot_function_read(h, m, f, ret);
+	memory_gather_done(m);
+	if (err)
+		return err;
 	if (hotspot_epoch_now(h, m, &epoch))
 		return -EFAULT;
 	return (!f->cookie[RUNTIME_COOKIE_EPOCH] || f->cookie[RUNTIME_COOKIE_EPOCH] == epoch) && hotspot_is_there(h, m, f) ?

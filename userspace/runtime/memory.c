@@ -13,6 +13,46 @@ void memory_question(struct memory *m)
 {
 	m->reads = 0;
 	m->bytes = 0;
+	m->gathers = false;
+}
+
+void memory_gather(struct memory *m)
+{
+	m->gathers = true;
+	memset(m->lines.at, 0xff, sizeof(m->lines.at));
+}
+
+void memory_gather_done(struct memory *m)
+{
+	m->gathers = false;
+}
+
+/* The line that begins at an address; NULL: it is not all there. */
+static const uint8_t *memory_line(struct memory *m, uint64_t at)
+{
+	uint32_t i = (uint32_t)(at / MEMORY_LINE) % MEMORY_LINES;
+	struct memory_lines *l = &m->lines;
+
+	if (l->at[i] == at)
+		return l->byte[i];
+	l->at[i] = UINT64_MAX;
+	if (m->read(m, at, l->byte[i], MEMORY_LINE))
+		return NULL;
+	l->at[i] = at;
+	return l->byte[i];
+}
+
+static bool memory_from_line(struct memory *m, uint64_t addr, void *to, size_t len)
+{
+	uint64_t at = ALIGN_DOWN(addr, (uint64_t)MEMORY_LINE);
+	const uint8_t *line;
+
+	if (!m->gathers || addr - at + len > MEMORY_LINE)
+		return false;
+	line = memory_line(m, at);
+	if (line)
+		memcpy(to, line + (addr - at), len);
+	return line;
 }
 
 int memory_read(struct memory *m, uint64_t addr, void *to, size_t len)
@@ -21,7 +61,7 @@ int memory_read(struct memory *m, uint64_t addr, void *to, size_t len)
 		return -E2BIG;
 	m->reads++;
 	m->bytes += len;
-	return m->read(m, addr, to, len);
+	return memory_from_line(m, addr, to, len) ? 0 : m->read(m, addr, to, len);
 }
 
 int memory_u64(struct memory *m, uint64_t addr, uint64_t *ret)

@@ -13,11 +13,21 @@
 #ifndef OTP_RUNTIME_MEMORY_H
 #define OTP_RUNTIME_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define MEMORY_READS_MAX 16384	     /* of one question */
 #define MEMORY_BYTES_MAX (4u << 20)
+
+#define MEMORY_LINE  256u
+#define MEMORY_LINES 32u
+
+/* What lies around small reads, so that their neighbours need none of their own. */
+struct memory_lines {
+	uint64_t at[MEMORY_LINES]; /* UINT64_MAX: empty */
+	uint8_t byte[MEMORY_LINES][MEMORY_LINE];
+};
 
 struct memory {
 	/* len bytes or none: 0, -EFAULT. */
@@ -26,10 +36,19 @@ struct memory {
 	int (*beside)(struct memory *m, uint64_t addr, const char *name, int *ret_fd);
 	uint32_t reads; /* since memory_question */
 	size_t bytes;
+	bool gathers;
+	struct memory_lines lines; /* while it gathers */
 };
 
 void memory_question(struct memory *m); /* a new budget */
 int memory_read(struct memory *m, uint64_t addr, void *to, size_t len); /* 0, -EFAULT, -E2BIG: over the budget */
+/*
+ * Until memory_gather_done or the next question, small reads may be answered by what was read around earlier ones: a
+ * field costs some 10 ns in place of a system call's 600. Only for what is believed where an epoch is equal before and
+ * after; that one is read outside, as is all that is read a second time to see whether it changed.
+ */
+void memory_gather(struct memory *m);
+void memory_gather_done(struct memory *m);
 int memory_u64(struct memory *m, uint64_t addr, uint64_t *ret);
 int memory_u32(struct memory *m, uint64_t addr, uint32_t *ret);
 int memory_u8(struct memory *m, uint64_t addr, uint8_t *ret);

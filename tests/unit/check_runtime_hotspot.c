@@ -924,6 +924,63 @@ START_TEST(hand_written_code_has_a_frame_pointer_or_no_frame)
 }
 END_TEST
 
+/* push rdi; push rsi; test; pop rsi; pop rdi; ret */
+static void put_pushes(const char *name, size_t size, uint32_t frame)
+{
+	put(WORLD + 0x700, name, size);
+	put32(HW_BLOB + 0x1c, frame);
+	put(HW_CODE, "\x57\x56\x48\x85\xf6\x5e\x5f\xc3", 8);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+}
+
+START_TEST(hand_written_code_is_left_by_what_it_has_pushed)
+{
+	put_pushes("monitorexit Runtime1 stub", 26, 4);
+	ck_assert_uint_eq(made.code.kind, HOTSPOT_STUB);
+	at_rsp(3);
+	stack[0] = HW_CODE + 9; /* looks like a return address, too */
+	ck_assert_int_eq(step_at(HOTSPOT_STUB, 2, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 24);
+	ck_assert_uint_eq(step.fp, 0xbb);
+	/* Something else has called it. */
+	stack[0] = stack[2] = 0xdead;
+	stack[9] = HW_CODE + 5;
+	stack[8] = 0xcc;
+	regs[6] = STACK + 8 * 8;
+	ck_assert_int_eq(step_at(HOTSPOT_STUB, 2, true), 0);
+	ck_assert_uint_eq(step.sp, STACK + 80);
+}
+END_TEST
+
+START_TEST(for_a_check_of_a_subtype_the_caller_has_pushed_two_words)
+{
+	put_pushes("slow_subtype_check Runtime1 stub", 33, (uint32_t)-1);
+	ck_assert_uint_eq(made.code.kind, HOTSPOT_SUBTYPE);
+	at_rsp(3);
+	ck_assert_int_eq(step_at(HOTSPOT_SUBTYPE, 3, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 24 + 16);
+	put_pushes("C1 Runtime slow_subtype_check_blob", 35, (uint32_t)-1);
+	ck_assert_uint_eq(made.code.kind, HOTSPOT_SUBTYPE);
+}
+END_TEST
+
+START_TEST(of_a_blob_of_many_stubs_only_what_a_descriptor_tells_of_has_a_depth)
+{
+	struct hotspot_depth d;
+
+	hotspot_put_stubs(17);
+	put(HW_STUB, "\x57\x56\xc3", 3);
+	ck_assert_int_eq(code_at(HW_STUB), 0);
+	ck_assert_int_eq(hotspot_depth_at(&made.code, HW_STUB + 2, &d), 0);
+	ck_assert_uint_eq(d.depth, 24);
+	((struct hotspot *)attached.param)->stubs = 0;
+	ck_assert_int_eq(code_at(HW_STUB), 0);
+	ck_assert_int_eq(hotspot_depth_at(&made.code, HW_STUB + 2, &d), -ENOENT);
+}
+END_TEST
+
 START_TEST(the_barrier_at_a_methods_entry_has_a_word_above_its_frame)
 {
 	at_rsp(10);
@@ -999,6 +1056,9 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, an_adapter_has_the_callers_stack_pointer_once_it_took_the_return_address);
 	tcase_add_test(t, a_frame_whose_words_are_being_pushed_is_of_the_method_in_its_register);
 	tcase_add_test(t, hand_written_code_has_a_frame_pointer_or_no_frame);
+	tcase_add_test(t, hand_written_code_is_left_by_what_it_has_pushed);
+	tcase_add_test(t, for_a_check_of_a_subtype_the_caller_has_pushed_two_words);
+	tcase_add_test(t, of_a_blob_of_many_stubs_only_what_a_descriptor_tells_of_has_a_depth);
 	tcase_add_test(t, the_barrier_at_a_methods_entry_has_a_word_above_its_frame);
 	tcase_add_test(t, a_frame_beyond_the_copied_stack_is_missing);
 	suite_add_tcase(s, t);

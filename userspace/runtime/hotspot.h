@@ -116,6 +116,7 @@ enum hotspot_kind {
 	HOTSPOT_ENTRY,	     /* one that begins a method: its frame may not be there yet */
 	HOTSPOT_ADAPTER,     /* between compiled and interpreted callers and callees: on the way in */
 	HOTSPOT_STUB,	     /* hand-written: a frame pointer, or no frame at all */
+	HOTSPOT_SUBTYPE,     /* as STUB; the caller has pushed two words for it (c1_LIRAssembler_x86.cpp, slow_subtype_check) */
 	HOTSPOT_BARRIER,     /* as STUB: to which a virtual thread returns while its callers are in the heap */
 	HOTSPOT_YIELD,	     /* as COMPILED: what a virtual thread waits in; its callers are being put into the heap */
 };
@@ -129,6 +130,18 @@ enum hotspot_word {
 	HOTSPOT_EPILOGUES, /* then of each: offset at which the frame is taken down << 32 | offset behind its return */
 };
 #define HOTSPOT_EPILOGUES_MAX (RUNTIME_CODE_WORDS - HOTSPOT_EPILOGUES)
+
+/*
+ * hotspot_depth.c: words of a region that is hand-written code, HOTSPOT_STUB, whose first byte is where it is entered.
+ * read leaves them 0 where the code cannot be read. at: -ENOENT, where nothing is known.
+ */
+struct hotspot_depth {
+	uint32_t depth; /* bytes up to the caller's stack pointer */
+	uint32_t saved; /* below that, the caller's frame pointer; 0: in its register */
+	bool by_fp;	/* only the frame pointer leads there */
+};
+void hotspot_depth_read(struct memory *m, struct runtime_code *c);
+int hotspot_depth_at(const struct runtime_code *c, uint64_t pc, struct hotspot_depth *ret);
 
 /* Slots of an interpreted frame, from the frame pointer. */
 struct hotspot_slots {

@@ -147,6 +147,18 @@ static bool hotspot_begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
+/* C1's, whose frames end otherwise than those of compiled code; 24 and later call them by the second name. */
+static bool hotspot_is_c1_stub(const char *name)
+{
+	return strstr(name, "Runtime1 stub") || hotspot_begins(name, "C1 Runtime ");
+}
+
+/* What no descriptor tells of in a blob of many stubs may begin anywhere in one. */
+static bool hotspot_is_entry(const struct blob *b, const struct runtime_code *c)
+{
+	return !hotspot_begins(b->name, "StubRoutines") || hotspot_begins(c->name, "[stub: ");
+}
+
 static int hotspot_by_hand(const struct hotspot *h, struct memory *m, const struct blob *b, uint64_t pc,
 			   struct runtime_code *c)
 {
@@ -156,6 +168,10 @@ static int hotspot_by_hand(const struct hotspot *h, struct memory *m, const stru
 	hotspot_name(c, "", b->name);
 	if (hotspot_begins(b->name, "StubRoutines"))
 		hotspot_stub(h, m, pc, c);
+	if (c->kind == HOTSPOT_STUB && hotspot_is_entry(b, c))
+		hotspot_depth_read(m, c);
+	if (hotspot_is_c1_stub(b->name) && strstr(b->name, "slow_subtype_check"))
+		c->kind = HOTSPOT_SUBTYPE;
 	return 0;
 }
 
@@ -170,7 +186,7 @@ static int hotspot_describe(const struct hotspot *h, struct memory *m, const str
 	c->identity[0] = b->at;
 	if (!strcmp(b->name, "Interpreter"))
 		return hotspot_codelet(h, m, pc, c);
-	if (b->frame <= 0)
+	if (b->frame <= 0 || hotspot_is_c1_stub(b->name))
 		return hotspot_by_hand(h, m, b, pc, c);
 	c->kind = HOTSPOT_COMPILED;
 	if (!strcmp(b->name, "nmethod") || !strcmp(b->name, "native nmethod"))

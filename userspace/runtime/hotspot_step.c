@@ -250,14 +250,42 @@ static uint64_t hotspot_step_at_top(const struct hotspot *h, const struct runtim
 	return hotspot_step_is_code(h, top) ? 8 : 0;
 }
 
-static int hotspot_step_stub(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
+static bool hotspot_step_has_fp(const struct runtime_place *at)
 {
-	uint64_t fp = at->reg[RBP], depth = hotspot_step_at_top(h, at);
-	int err;
+	return hotspot_step_has(at, RBP) && at->reg[RBP] % 8 == 0 && at->reg[RBP] >= at->reg[RSP];
+}
 
+/* By its instructions. Where it was not entered by Java's code, or not at its first byte, something else lies there. */
+static int hotspot_step_by_depth(const struct hotspot *h, const struct runtime_code *c, const struct runtime_place *at,
+				 struct runtime_step *ret)
+{
+	struct hotspot_depth d;
+	int err = hotspot_depth_at(c, at->pc, &d);
+
+	if (err || !hotspot_step_has(at, RSP) || (d.by_fp && !hotspot_step_has_fp(at)))
+		return -ENOENT;
+	err = d.by_fp ? hotspot_step_by_fp(at, at->reg[RBP], ret) : hotspot_step_frameless(at, d.depth, ret);
+	if (err || !hotspot_step_is_code(h, ret->pc))
+		return -ENOENT;
+	if (d.by_fp || !d.saved)
+		return 0;
+	ret->flags |= RUNTIME_STEP_FP;
+	return at->load(at->ctx, ret->sp - d.saved, &ret->fp) ? -EFAULT : 0;
+}
+
+static int hotspot_step_stub(const struct hotspot *h, const struct runtime_code *c, const struct runtime_place *at,
+			     struct runtime_step *ret)
+{
+	uint64_t fp = at->reg[RBP], depth;
+	int err = hotspot_step_by_depth(h, c, at, ret);
+
+	if (err != -ENOENT)
+		return err;
+	*ret = (struct runtime_step){0};
+	depth = hotspot_step_at_top(h, at);
 	if (depth)
 		return hotspot_step_frameless(at, depth, ret);
-	if (!hotspot_step_has(at, RBP) || fp % 8 || fp < at->reg[RSP])
+	if (!hotspot_step_has_fp(at))
 		return -ENOENT;
 	err = hotspot_step_by_fp(at, fp, ret);
 	if (err || ret->pc != COOKIE)
@@ -280,8 +308,9 @@ static int hotspot_step_by_kind(const struct hotspot *h, const struct runtime_co
 	case HOTSPOT_ADAPTER:
 		return hotspot_step_adapter(h, at, ret);
 	case HOTSPOT_STUB:
+	case HOTSPOT_SUBTYPE:
 	case HOTSPOT_BARRIER:
-		return hotspot_step_stub(h, at, ret);
+		return hotspot_step_stub(h, c, at, ret);
 	default:
 		return -ENOENT;
 	}
@@ -308,6 +337,8 @@ int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c,
 		ret->flags |= RUNTIME_STEP_FROZEN;
 	if (!err && c->kind == HOTSPOT_YIELD)
 		ret->flags |= RUNTIME_STEP_MOVES;
+	if (!err && c->kind == HOTSPOT_SUBTYPE)
+		ret->sp += 16;
 	if (!err && c->kind == HOTSPOT_BARRIER)
 		ret->flags |= RUNTIME_STEP_LEFT_OUT;
 	return err;

@@ -341,9 +341,10 @@ static bool moves_sp(const struct decoder *d)
 	case 0xbc:
 	case 0x94:
 		return low_register(d) == X86_SP;
+	case 0x87:
+		return d->reg == X86_SP || (!d->memory && d->rm == X86_SP);
 	case 0x01:
 	case 0x29:
-	case 0x87:
 		return !d->memory && d->rm == X86_SP;
 	case 0x03:
 	case 0x2b:

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "runtime/hotspot.h"
+
+Suite *hotspot_depth_suite(void);
+
+#define AT 0x7f0000001000u
+
+static uint8_t code[8192];
+
+static int code_read(struct memory *m, uint64_t addr, void *to, size_t len)
+{
+	if (addr < AT || addr - AT > sizeof(code) || len > sizeof(code) - (addr - AT))
+		return -EFAULT;
+	memcpy(to, code + (addr - AT), len);
+	return 0;
+}
+
+static struct memory memory = {.read = code_read};
+static struct runtime_code region;
+
+static void follow(const void *bytes, size_t len)
+{
+	memset(&region, 0, sizeof(region));
+	memset(code, 0, sizeof(code));
+	memcpy(code, bytes, len);
+	region.start = AT;
+	region.end = AT + len;
+	memory_question(&memory);
+	hotspot_depth_read(&memory, &region);
+}
+
+/* depth and saved at an offset; a depth of 0: not known, of 1: by the frame pointer. */
+static void expect(uint64_t at, uint32_t depth, uint32_t saved)
+{
+	struct hotspot_depth d = {0};
+	int err = hotspot_depth_at(&region, AT + at, &d);
+
+	ck_assert_int_eq(err, depth ? 0 : -ENOENT);
+	if (depth == 1)
+		ck_assert(d.by_fp);
+	else if (depth)
+		ck_assert_uint_eq(d.depth, depth);
+	if (depth > 1)
+		ck_assert(!d.by_fp);
+	if (depth)
+		ck_assert_uint_eq(d.saved, saved);
+}
+
+START_TEST(what_is_pushed_is_counted_on_both_ways_out)
+{
+	/* push rdi; push rsi; test; jne +3; pop rsi; pop rdi; ret; pop rsi; pop rdi; ret */
+	follow("\x57\x56\x48\x85\xf6\x75\x03\x5e\x5f\xc3\x5e\x5f\xc3", 13);
+	expect(0, 8, 0);
+	expect(1, 16, 0);
+	expect(2, 24, 0);
+	expect(7, 24, 0);
+	expect(8, 16, 0);
+	expect(9, 8, 0);
+	expect(10, 24, 0);
+	expect(11, 16, 0);
+	expect(12, 8, 0);
+	expect(13, 0, 0);
+}
+END_TEST
+
+START_TEST(a_frame_that_is_made_and_left_keeps_the_callers_frame_pointer)
+{
+	/* push rbp; mov rbp, rsp; push rax; sub rsp, 16; leave; ret */
+	follow("\x55\x48\x8b\xec\x50\x48\x83\xec\x10\xc9\xc3", 11);
+	expect(0, 8, 0);
+	expect(1, 16, 16);
+	expect(4, 16, 16);
+	expect(5, 24, 16);
+	expect(9, 40, 16);
+	expect(10, 8, 0);
+}
+END_TEST
+
+START_TEST(an_aligned_stack_is_left_by_the_frame_pointer)
+{
+	/* push rbp; mov rbp, rsp; and rsp, -32; push rax; mov rsp, rbp; pop rbp; ret */
+	follow("\x55\x48\x89\xe5\x48\x83\xe4\xe0\x50\x48\x89\xec\x5d\xc3", 14);
+	expect(4, 16, 16);
+	expect(8, 1, 16);
+	expect(9, 1, 16);
+	expect(12, 16, 16);
+	expect(13, 8, 0);
+}
+END_TEST
+
+START_TEST(a_stack_that_is_elsewhere_is_not_known)
+{
+	/* and rsp, -32; ret */
+	follow("\x48\x83\xe4\xe0\xc3", 5);
+	expect(0, 8, 0);
+	expect(4, 0, 0);
+	/* xchg rsp, rax */
+	follow("\x48\x87\xe0\xc3", 4);
+	expect(3, 0, 0);
+}
+END_TEST
+
+START_TEST(what_only_a_jump_back_leads_to_is_not_known)
+{
+	/* jmp +2; push rax; ret; jmp -4 */
+	follow("\xeb\x02\x50\xc3\xeb\xfc", 6);
+	expect(0, 8, 0);
+	expect(2, 0, 0);
+	expect(4, 8, 0);
+}
+END_TEST
+
+START_TEST(ways_of_other_depths_that_meet_are_not_known)
+{
+	/* je +1; push rax; nop; ret */
+	follow("\x74\x01\x50\x90\xc3", 5);
+	expect(2, 8, 0);
+	expect(3, 0, 0);
+}
+END_TEST
+
+START_TEST(a_frame_pointer_of_anothers_is_not_taken_back)
+{
+	/* push rax; pop rbp; ret */
+	follow("\x50\x5d\xc3", 3);
+	expect(1, 16, 0);
+	expect(2, 0, 0);
+}
+END_TEST
+
+START_TEST(behind_as_many_changes_as_there_is_room_for_nothing_is_known)
+{
+	uint8_t pushes[64];
+
+	memset(pushes, 0x50, sizeof(pushes));
+	follow(pushes, sizeof(pushes));
+	expect(30, 8 * 31, 0);
+	expect(31, 0, 0);
+	expect(60, 0, 0);
+}
+END_TEST
+
+START_TEST(what_is_no_instruction_ends_what_is_known)
+{
+	follow("\x50\x0f", 2);
+	expect(0, 8, 0);
+	expect(1, 0, 0);
+}
+END_TEST
+
+START_TEST(code_that_cannot_be_read_has_no_depth)
+{
+	memset(&region, 0, sizeof(region));
+	region.start = AT + sizeof(code) - 4;
+	region.end = region.start + 64;
+	hotspot_depth_read(&memory, &region);
+	expect(sizeof(code) - 4, 0, 0);
+}
+END_TEST
+
+START_TEST(of_long_code_only_the_beginning_is_followed)
+{
+	uint8_t nops[8000];
+
+	memset(nops, 0x90, sizeof(nops));
+	follow(nops, sizeof(nops));
+	expect(4094, 8, 0);
+	expect(4095, 0, 0);
+	expect(7000, 0, 0);
+}
+END_TEST
+
+Suite *hotspot_depth_suite(void)
+{
+	Suite *s = suite_create("hotspot_depth");
+	TCase *t = tcase_create("depth");
+
+	tcase_add_test(t, what_is_pushed_is_counted_on_both_ways_out);
+	tcase_add_test(t, a_frame_that_is_made_and_left_keeps_the_callers_frame_pointer);
+	tcase_add_test(t, an_aligned_stack_is_left_by_the_frame_pointer);
+	tcase_add_test(t, a_stack_that_is_elsewhere_is_not_known);
+	tcase_add_test(t, what_only_a_jump_back_leads_to_is_not_known);
+	tcase_add_test(t, ways_of_other_depths_that_meet_are_not_known);
+	tcase_add_test(t, a_frame_pointer_of_anothers_is_not_taken_back);
+	tcase_add_test(t, behind_as_many_changes_as_there_is_room_for_nothing_is_known);
+	tcase_add_test(t, what_is_no_instruction_ends_what_is_known);
+	tcase_add_test(t, code_that_cannot_be_read_has_no_depth);
+	tcase_add_test(t, of_long_code_only_the_beginning_is_followed);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * How deep the stack is at each instruction of hand-written code, which begins
+ * with the return address at the top, and where it keeps the caller's frame
+ * pointer. Instructions are followed from the first one straight on, and to where
+ * jumps lead forward; what nothing known leads to stays unknown. Stubs of C1 have
+ * no frame, but push what they use (OpenJDK, c1_Runtime1_x86.cpp,
+ * slow_subtype_check); others make one behind that, or align the stack in it.
+ */
+#include <errno.h>
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+#include "runtime/hotspot.h"
+#include "unwind/x86_insn.h"
+
+#define CODE_MAX   4096u
+#define AIMS	   32
+#define EVENTS	   (2 * RUNTIME_CODE_WORDS)
+#define UNITS_MAX  1023u /* of 8 bytes; as depth: it is not told by the stack pointer, but by the frame pointer */
+#define UNITS_BITS 10
+
+/* Bytes below the caller's stack pointer. A depth of 0: nothing is known. */
+struct depth {
+	uint32_t depth;
+	uint32_t saved; /* where the caller's frame pointer was put; 0: it is in its register */
+	uint32_t fp;	/* where the frame pointer leads; 0: it is not of this frame */
+	bool by_fp;	/* the stack pointer may be anywhere below */
+};
+
+static const struct depth unknown;
+
+struct follow {
+	struct runtime_code *code;
+	struct depth now;
+	bool goes_on; /* control gets here from the instruction before */
+	uint32_t nr_events, nr_aims;
+	struct { uint32_t at; struct depth depth; } aim[AIMS];
+};
+
+static bool depth_is_same(const struct depth *a, const struct depth *b)
+{
+	return a->depth == b->depth && a->saved == b->saved && a->fp == b->fp && a->by_fp == b->by_fp;
+}
+
+static void depth_meet(struct depth *to, const struct depth *from)
+{
+	if (!depth_is_same(to, from))
+		*to = unknown;
+}
+
+static void follow_aim(struct follow *f, uint32_t at)
+{
+	for (uint32_t i = 0; i < f->nr_aims; i++)
+		if (f->aim[i].at == at) {
+			depth_meet(&f->aim[i].depth, &f->now);
+			return;
+		}
+	if (f->nr_aims == AIMS)
+		return;
+	f->aim[f->nr_aims].at = at;
+	f->aim[f->nr_aims++].depth = f->now;
+}
+
+/* What is known where an instruction begins: from the one before, and from jumps to it. */
+static void follow_join(struct follow *f, uint32_t at)
+{
+	if (!f->goes_on)
+		f->now = unknown;
+	for (uint32_t i = 0; i < f->nr_aims; i++) {
+		if (f->aim[i].at != at)
+			continue;
+		if (f->goes_on)
+			depth_meet(&f->now, &f->aim[i].depth);
+		else
+			f->now = f->aim[i].depth;
+		f->aim[i] = f->aim[--f->nr_aims];
+		break;
+	}
+	f->goes_on = true;
+}
+
+/* --- what an instruction does --- */
+
+/* The frame pointer is taken back from where it was put, or is anything. */
+static void depth_take_back(struct depth *d, uint32_t from)
+{
+	if (!d->saved || d->saved != from)
+		*d = unknown;
+	d->saved = d->fp = 0;
+}
+
+static void depth_push(struct depth *d, const struct x86_insn *i)
+{
+	d->depth += (uint32_t)i->n;
+	if (i->reg == X86_BP && !d->saved)
+		d->saved = d->depth;
+}
+
+static void depth_pop(struct depth *d, const struct x86_insn *i)
+{
+	if (i->reg == X86_BP)
+		depth_take_back(d, d->depth);
+	d->depth -= (uint32_t)i->n;
+}
+
+/* Of a frame that begins with the caller's frame pointer, the stack pointer need not be known. */
+static void depth_lose(struct depth *d)
+{
+	if (d->fp != 16 || d->saved != 16)
+		*d = unknown;
+	d->by_fp = d->fp;
+}
+
+static void depth_set(struct depth *d, const struct x86_insn *i)
+{
+	if (i->reg != X86_BP || !d->fp) {
+		depth_lose(d);
+		return;
+	}
+	d->depth = d->fp - (uint32_t)i->n;
+	d->by_fp = false;
+}
+
+static void depth_copy(struct depth *d, const struct x86_insn *i)
+{
+	if (i->reg != X86_BP)
+		return;
+	if (d->saved && !d->by_fp)
+		d->fp = d->depth - (uint32_t)i->n;
+	else
+		*d = unknown;
+}
+
+static void depth_leave(struct depth *d)
+{
+	if (!d->fp) {
+		*d = unknown;
+		return;
+	}
+	d->depth = d->fp;
+	d->by_fp = false;
+	depth_take_back(d, d->depth);
+	d->depth -= 8;
+}
+
+static void depth_apply(struct depth *d, const struct x86_insn *i)
+{
+	switch (i->kind) {
+	case INSN_PUSH:
+		depth_push(d, i);
+		break;
+	case INSN_POP:
+		depth_pop(d, i);
+		break;
+	case INSN_SP_ADD:
+		d->depth -= (uint32_t)i->n;
+		break;
+	case INSN_SP_SET:
+		depth_set(d, i);
+		break;
+	case INSN_SP_COPY:
+		depth_copy(d, i);
+		break;
+	case INSN_SP_LOST:
+	case INSN_SP_LOAD:
+		depth_lose(d);
+		break;
+	case INSN_LEAVE:
+		depth_leave(d);
+		break;
+	case INSN_LOAD:
+		if (i->reg == X86_BP)
+			depth_take_back(d, i->base == X86_SP ? d->depth - (uint32_t)i->n : 0);
+		break;
+	default:
+		break;
+	}
+	if (!d->by_fp && (d->depth < 8 || d->depth % 8 || d->depth >= 8 * UNITS_MAX))
+		*d = unknown;
+}
+
+static void follow_apply(struct follow *f, const struct x86_insn *i, uint32_t end, uint32_t len)
+{
+	if (f->now.depth)
+		depth_apply(&f->now, i);
+	if ((i->kind == INSN_JUMP || i->kind == INSN_BRANCH) && i->n >= 0 && i->n < len - end)
+		follow_aim(f, end + (uint32_t)i->n);
+	f->goes_on = i->kind != INSN_JUMP && i->kind != INSN_RET && i->kind != INSN_END;
+}
+
+/* --- events: offset << 20 | depth << 10 | saved, in units of 8 bytes; two in a word --- */
+
+static uint32_t event_of(uint32_t at, const struct depth *d)
+{
+	uint32_t units = d->by_fp ? UNITS_MAX : d->depth / 8;
+
+	return at << 2 * UNITS_BITS | units << UNITS_BITS | (d->depth ? d->saved / 8 : 0);
+}
+
+static uint32_t event_get(const struct runtime_code *c, uint32_t i)
+{
+	return (uint32_t)(c->word[i / 2] >> 32 * (i % 2));
+}
+
+static bool event_says(uint32_t event, uint32_t other)
+{
+	return !((event ^ other) & ((1u << 2 * UNITS_BITS) - 1));
+}
+
+/* From the last one that there is room for on, nothing is known. */
+static void follow_note(struct follow *f, uint32_t at)
+{
+	uint32_t n = f->nr_events;
+	uint32_t event = event_of(at, n == EVENTS - 1 ? &unknown : &f->now);
+
+	if (n == EVENTS || (n && event_says(event_get(f->code, n - 1), event)))
+		return;
+	f->code->word[n / 2] |= (uint64_t)event << 32 * (n % 2);
+	f->nr_events++;
+}
+
+static void follow_all(struct follow *f, const uint8_t *code, uint32_t len)
+{
+	struct x86_insn insn;
+
+	for (uint32_t at = 0; at < len; at += insn.len) {
+		bool whole = x86_decode(code + at, len - at, &insn) == 0 && insn.len;
+
+		follow_join(f, at);
+		if (!whole)
+			f->now = unknown;
+		follow_note(f, at);
+		if (!whole)
+			return;
+		follow_apply(f, &insn, at + insn.len, len);
+	}
+	f->now = unknown;
+	follow_note(f, len);
+}
+
+void hotspot_depth_read(struct memory *m, struct runtime_code *c)
+{
+	struct follow f = {.code = c, .now = {.depth = 8}, .goes_on = true};
+	uint32_t len = (uint32_t)MIN(c->end - c->start, (uint64_t)(CODE_MAX - 1));
+	uint8_t code[CODE_MAX];
+
+	if (memory_read(m, c->start, code, len) == 0)
+		follow_all(&f, code, len);
+}
+
+/* Its offset has 12 bits. */
+_Static_assert(CODE_MAX - 1 <= UINT32_MAX >> 2 * UNITS_BITS, "an event holds any offset");
+
+int hotspot_depth_at(const struct runtime_code *c, uint64_t pc, struct hotspot_depth *ret)
+{
+	uint32_t last = 0, units;
+
+	for (uint32_t i = 0; i < EVENTS; i++) {
+		uint32_t event = event_get(c, i);
+
+		if ((i && !event) || event >> 2 * UNITS_BITS > pc - c->start)
+			break;
+		last = event;
+	}
+	units = last >> UNITS_BITS & UNITS_MAX;
+	*ret = (struct hotspot_depth){.depth = 8 * units, .saved = 8 * (last & UNITS_MAX), .by_fp = units == UNITS_MAX};
+	return units ? 0 : -ENOENT;
+}

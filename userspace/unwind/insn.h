@@ -24,6 +24,8 @@ enum insn_kind {
 	INSN_SP_COPY, /* reg becomes the stack pointer + n */
 	INSN_LOAD,    /* reg becomes what lies at base + n, 8 bytes; pair the next 8 bytes */
 	INSN_STORE,   /* the other way round */
+	INSN_COPY,    /* reg becomes base + n; neither is the stack pointer */
+	INSN_ADD,     /* n is added to reg, which is not the stack pointer; 0: what is added is not known */
 	INSN_LEAVE,
 	INSN_CALL,
 	INSN_JUMP,    /* by n from where jumps are counted from */

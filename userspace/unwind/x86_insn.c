@@ -2,7 +2,6 @@
 #include "unwind/x86_insn.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #define REX_B 1
@@ -16,7 +15,8 @@ struct decoder {
 	const uint8_t *at, *end;
 	const uint8_t *start;
 	bool broken;
-	bool opsize, addrsize;
+	bool opsize, addrsize, segment;
+	bool has_rex;
 	uint8_t rex;
 	uint8_t map; /* enum map */
 	uint8_t opcode;
@@ -25,6 +25,7 @@ struct decoder {
 	uint8_t mod, reg, rm; /* extended by REX */
 	bool memory;
 	uint8_t base; /* enum x86_reg; X86_NONE with an index or relative to the instruction */
+	uint8_t indexed; /* likewise, of memory with an index */
 	int64_t disp;
 	int64_t imm;
 };
@@ -68,10 +69,12 @@ static uint8_t prefixes(struct decoder *d)
 	while (!d->broken && is_prefix(b)) {
 		d->opsize |= b == 0x66;
 		d->addrsize |= b == 0x67;
+		d->segment |= b == 0x64 || b == 0x65;
 		b = next_byte(d);
 	}
 	if ((b & 0xf0) == 0x40) {
 		d->rex = b & 15;
+		d->has_rex = true;
 		b = next_byte(d);
 	}
 	return b;
@@ -148,12 +151,15 @@ static void sib(struct decoder *d)
 	uint8_t b = next_byte(d), base = b & 7;
 
 	if (d->mod == 0 && base == 5) {
-		d->base = X86_NONE;
 		d->disp = next_int(d, 4);
 		return;
 	}
+	base |= d->rex & REX_B ? 8 : 0;
 	/* Index 4 without its REX bit is no index. */
-	d->base = ((b >> 3) & 7) == 4 && !(d->rex & REX_X) ? (uint8_t)(base | (d->rex & REX_B ? 8 : 0)) : X86_NONE;
+	if (((b >> 3) & 7) == 4 && !(d->rex & REX_X))
+		d->base = base;
+	else
+		d->indexed = base;
 }
 
 static void modrm(struct decoder *d)
@@ -168,6 +174,7 @@ static void modrm(struct decoder *d)
 	if (!d->memory)
 		return;
 	if (rm == 4) {
+		d->base = X86_NONE;
 		sib(d);
 	} else if (d->mod == 0 && rm == 5) {
 		d->base = X86_NONE;
@@ -243,7 +250,7 @@ static int parse(struct decoder *d)
 	uint8_t b = prefixes(d);
 	unsigned size;
 
-	d->vector = !d->rex && vector_prefix(d, b);
+	d->vector = !d->has_rex && vector_prefix(d, b);
 	if (!d->vector)
 		legacy_opcode(d, b);
 	if (has_modrm(d))
@@ -274,8 +281,13 @@ static void group_1(const struct decoder *d, struct x86_insn *i)
 {
 	unsigned op = d->reg & 7;
 
-	if (d->memory || d->rm != X86_SP || !(d->rex & REX_W) || op == 7)
+	if (d->memory || !(d->rex & REX_W) || op == 7)
 		return;
+	if (d->rm != X86_SP) {
+		if (op == 0 || op == 5)
+			say(i, INSN_ADD, d->rm, op ? -d->imm : d->imm);
+		return;
+	}
 	if (op == 0 || op == 5)
 		say(i, INSN_SP_ADD, X86_SP, op ? -d->imm : d->imm);
 	else
@@ -290,39 +302,56 @@ static void group_5(const struct decoder *d, struct x86_insn *i)
 	if (op == 2 || op == 3)
 		say(i, INSN_CALL, X86_NONE, 0);
 	else if (op == 4 || op == 5)
-		say(i, INSN_END, X86_NONE, d->memory && d->base == X86_NONE ? INSN_BY_VARIABLE : INSN_BY_REGISTER);
+		say(i, INSN_END, d->memory ? X86_NONE : d->rm,
+		    d->memory && d->base == X86_NONE ? INSN_BY_VARIABLE : INSN_BY_REGISTER);
 	else if (op == 6)
 		say(i, INSN_PUSH, d->memory ? X86_NONE : d->rm, d->opsize ? 2 : 8);
 }
 
-/* mov and lea, 8 bytes wide */
+/* lea, 8 bytes wide */
+static void address(const struct decoder *d, struct x86_insn *i)
+{
+	uint8_t to = d->reg;
+
+	if (to == X86_SP && d->base == X86_SP) {
+		say(i, INSN_SP_ADD, X86_SP, d->disp);
+	} else if (to == X86_SP) {
+		say(i, d->base == X86_NONE ? INSN_SP_LOST : INSN_SP_SET, d->base, d->disp);
+	} else if (d->base == X86_SP) {
+		say(i, INSN_SP_COPY, to, d->disp);
+	} else if (d->base != X86_NONE) {
+		i->base = d->base;
+		say(i, INSN_COPY, to, d->disp);
+	} else if (d->indexed == to) {
+		say(i, INSN_ADD, to, 0);
+	}
+}
+
+static void move_register(struct x86_insn *i, uint8_t to, uint8_t from)
+{
+	if (to == X86_SP) {
+		say(i, INSN_SP_SET, from, 0);
+	} else if (from == X86_SP) {
+		say(i, INSN_SP_COPY, to, 0);
+	} else {
+		i->base = from;
+		say(i, INSN_COPY, to, 0);
+	}
+}
+
+/* mov, 8 bytes wide */
 static void move(const struct decoder *d, struct x86_insn *i)
 {
 	bool from_rm = d->opcode == 0x8b;
-	uint8_t to = from_rm || d->opcode == 0x8d ? d->reg : d->rm, from;
+	uint8_t to = from_rm ? d->reg : d->rm;
 
-	if (!(d->rex & REX_W))
-		return;
 	if (d->opcode == 0x89 && d->memory) {
 		i->base = d->base;
 		say(i, INSN_STORE, d->reg, d->disp);
 		return;
 	}
-	if (d->opcode == 0x8d) {
-		if (to == X86_SP && d->base == X86_SP)
-			say(i, INSN_SP_ADD, X86_SP, d->disp);
-		else if (to == X86_SP)
-			say(i, d->base == X86_NONE ? INSN_SP_LOST : INSN_SP_SET, d->base, d->disp);
-		else if (d->base == X86_SP)
-			say(i, INSN_SP_COPY, to, d->disp);
-		return;
-	}
 	if (!d->memory) {
-		from = from_rm ? d->rm : d->reg;
-		if (to == X86_SP)
-			say(i, INSN_SP_SET, from, 0);
-		else if (from == X86_SP)
-			say(i, INSN_SP_COPY, to, 0);
+		move_register(i, to, from_rm ? d->rm : d->reg);
 		return;
 	}
 	if (d->base == X86_NONE) {
@@ -368,8 +397,10 @@ static void meaning_one(const struct decoder *d, struct x86_insn *i)
 		say(i, INSN_POP, op == 0x8f && !d->memory ? d->rm : X86_NONE, d->opsize ? 2 : 8);
 	else if (op == 0x81 || op == 0x83)
 		group_1(d, i);
-	else if (op == 0x89 || op == 0x8b || op == 0x8d)
+	else if ((op == 0x89 || op == 0x8b) && d->rex & REX_W)
 		move(d, i);
+	else if (op == 0x8d && d->rex & REX_W)
+		address(d, i);
 	else if (op == 0xff)
 		group_5(d, i);
 	else if (op == 0xc9)
@@ -386,6 +417,8 @@ static void meaning_one(const struct decoder *d, struct x86_insn *i)
 		say(i, INSN_END, X86_NONE, 0);
 	else if (moves_sp(d))
 		say(i, INSN_SP_LOST, X86_SP, 0);
+	else if (d->rex & REX_W && (op == 0x03 || op == 0x2b || ((op == 0x01 || op == 0x29) && !d->memory)))
+		say(i, INSN_ADD, op & 2 ? d->reg : d->rm, 0);
 }
 
 static void meaning(const struct decoder *d, struct x86_insn *i)
@@ -398,16 +431,151 @@ static void meaning(const struct decoder *d, struct x86_insn *i)
 		say(i, INSN_END, X86_NONE, 0);
 }
 
+/* --- what is written --- */
+
+enum { WRITES_REG = 1, WRITES_RM = 2, WRITES_ALL = 4 };
+
+/* Whether its registers have 8 bits: without REX, those of numbers 4 to 7 are the second bytes of 0 to 3. */
+static bool is_of_bytes(const struct decoder *d)
+{
+	uint8_t op = d->opcode;
+
+	if (d->map == MAP_0F)
+		return (op >= 0x90 && op <= 0x9f) || op == 0xb0 || op == 0xc0;
+	if (!one_has_modrm(op))
+		return op >= 0xb0 && op <= 0xb7;
+	return !(op & 1) && op != 0x8c && op != 0x8e && !(op >= 0xd8 && op <= 0xdf);
+}
+
+static unsigned one_writes(const struct decoder *d)
+{
+	unsigned op = d->opcode, group = d->reg & 7;
+
+	if (op < 0x40)
+		return (op & 0x38) == 0x38 ? 0 : (op & 7) < 2 ? WRITES_RM : WRITES_REG;
+	if (op == 0x84 || op == 0x85 || (op >= 0x80 && op <= 0x83 && group == 7))
+		return 0;
+	if (op == 0x63 || op == 0x69 || op == 0x6b || op == 0x8a || op == 0x8b || op == 0x8d)
+		return WRITES_REG;
+	if (op == 0x86 || op == 0x87)
+		return WRITES_REG | WRITES_RM;
+	if (op == 0xf6 || op == 0xf7)
+		return group == 2 || group == 3 ? WRITES_RM : 0;
+	if ((op == 0xd9 || op == 0xdd) && group == 6 && d->memory) /* fnstenv, fnsave */
+		return WRITES_ALL;
+	return op == 0xff && group >= 2 ? 0 : WRITES_RM;
+}
+
+/* System instructions, xsave and the like write what others do not. */
+static unsigned two_writes(const struct decoder *d)
+{
+	uint8_t op = d->opcode;
+
+	if (op == 0x01 || op == 0x05 || op == 0xae || op == 0xc7)
+		return WRITES_ALL;
+	if ((op >= 0x40 && op <= 0x4f) || op == 0xaf || (op >= 0xb6 && op <= 0xb8) || (op >= 0xbc && op <= 0xbf) || op == 0x2c ||
+	    op == 0x2d || op == 0x50 || op == 0xd7 || op == 0xc5 || op == 0x02 || op == 0x03)
+		return WRITES_REG;
+	if (op == 0xc0 || op == 0xc1)
+		return WRITES_REG | WRITES_RM;
+	if (op == 0xa3 || op == 0x18 || op == 0x1f || op == 0x2e || op == 0x2f || (op == 0xba && (d->reg & 7) == 4))
+		return 0;
+	return WRITES_RM;
+}
+
+#define BIT(reg) (1u << (reg))
+
+/* Registers that are written, but not named by an operand. */
+static unsigned one_implied(const struct decoder *d)
+{
+	unsigned op = d->opcode;
+
+	if (op < 0x40)
+		return (op & 0x38) != 0x38 && ((op & 7) == 4 || (op & 7) == 5) ? BIT(X86_AX) : 0;
+	if (op >= 0x91 && op <= 0x97)
+		return BIT(X86_AX) | BIT(low_register(d));
+	if (op == 0x90)
+		return d->rex & REX_B ? BIT(X86_AX) | BIT(X86_R8) : 0;
+	if (op >= 0x58 && op <= 0x5f)
+		return BIT(low_register(d));
+	if (op == 0xf6 || op == 0xf7)
+		return (d->reg & 7) >= 4 ? BIT(X86_AX) | BIT(X86_DX) : 0;
+	if ((op >= 0x6c && op <= 0x6f) || (op >= 0xa4 && op <= 0xa7) || (op >= 0xaa && op <= 0xaf))
+		return BIT(X86_AX) | BIT(X86_CX) | BIT(X86_SI) | BIT(X86_DI);
+	if (op >= 0xe0 && op <= 0xe2)
+		return BIT(X86_CX);
+	if (op == 0xc8 || op == 0xc9)
+		return BIT(X86_BP);
+	if (op == 0x98 || op == 0xa0 || op == 0xa1 || op == 0xd7 || op == 0xe4 || op == 0xe5 || op == 0xec || op == 0xed)
+		return BIT(X86_AX);
+	return op == 0x99 ? BIT(X86_DX) : 0;
+}
+
+static unsigned two_implied(const struct decoder *d)
+{
+	uint8_t op = d->opcode;
+
+	if (op == 0xb0 || op == 0xb1)
+		return BIT(X86_AX);
+	if (op == 0xa2 || (op >= 0x31 && op <= 0x37))
+		return BIT(X86_AX) | BIT(X86_BX) | BIT(X86_CX) | BIT(X86_DX);
+	return op >= 0xc8 && op <= 0xcf ? BIT(low_register(d)) : 0;
+}
+
+/* A register that an instruction names. */
+static unsigned named(const struct decoder *d, uint8_t reg)
+{
+	return BIT(is_of_bytes(d) && !d->has_rex && reg >= 4 && reg < 8 ? reg - 4 : reg);
+}
+
+/* Those of several prefixes and longer opcodes are mostly of vectors, and are not told apart. */
+static void written(const struct decoder *d, struct x86_insn *i)
+{
+	bool one = d->map == MAP_ONE;
+	unsigned what = 0, regs;
+
+	if (d->vector || (!one && d->map != MAP_0F)) {
+		i->writes = X86_WRITES_ALL;
+		return;
+	}
+	regs = one ? one_implied(d) : two_implied(d);
+	if (has_modrm(d))
+		what = one ? one_writes(d) : two_writes(d);
+	else if (one && d->opcode >= 0xb0 && d->opcode <= 0xbf)
+		regs |= named(d, low_register(d));
+	else if (!one && d->opcode == 0x05)
+		what = WRITES_ALL;
+	if (what & WRITES_REG)
+		regs |= named(d, d->reg);
+	if (what & WRITES_RM && !d->memory)
+		regs |= named(d, d->rm);
+	i->memory.written = what & WRITES_RM && d->memory;
+	i->writes = (uint16_t)(what & WRITES_ALL ? X86_WRITES_ALL : regs);
+}
+
+static void operands(const struct decoder *d, struct x86_insn *i)
+{
+	i->nop = !d->vector && ((d->map == MAP_0F && d->opcode == 0x1f) ||
+				(d->map == MAP_ONE && d->opcode == 0x90 && !(d->rex & REX_B)));
+	if (d->memory) {
+		i->memory.base = d->base != X86_NONE ? d->base : d->indexed;
+		i->memory.exact = d->base != X86_NONE && !d->segment && !d->addrsize;
+		i->memory.disp = (int32_t)d->disp;
+	}
+	written(d, i);
+}
+
 int x86_decode(const uint8_t *code, size_t len, struct x86_insn *ret)
 {
 	struct decoder d = {.at = code, .start = code, .end = code + (len < X86_INSN_MAX ? len : X86_INSN_MAX),
-			    .base = X86_NONE};
+			    .base = X86_NONE, .indexed = X86_NONE};
 
-	*ret = (struct x86_insn){.reg = X86_NONE, .base = X86_NONE};
+	*ret = (struct x86_insn){.reg = X86_NONE, .base = X86_NONE, .memory.base = X86_NONE};
 	if (parse(&d) < 0)
 		return -EBADMSG;
 	ret->len = (uint8_t)(d.at - d.start);
 	if (!d.vector)
 		meaning(&d, ret);
+	operands(&d, ret);
 	return 0;
 }

@@ -6,7 +6,8 @@
  * are in rbx and r13. What is behind a jump that nothing is known to lead to, as
  * cases of a switch, has them nowhere; there, and where the place was computed
  * anew, the jump to BEAM's next instruction tells: by the register that holds it.
- * Encodings: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2.
+ * An instruction that calls has the next one's code in a register long before it
+ * jumps there: it is such a jump if that was loaded from what is in rbx by then.
  */
 #include "runtime/beam_flow.h"
 
@@ -28,113 +29,20 @@
 
 /* Of a value: who holds it. */
 struct holders { uint64_t slots; uint32_t regs; };
-struct flow_state { struct holders place, stack; };
+/*
+ * next: registers of one value, perhaps the next instruction's place; code: those with what it leads to, as it was
+ * loaded. Where several ways meet, the values may be other ones on each.
+ */
+struct beam_flow_state { struct holders place, stack; uint32_t next, code; };
 
-static const struct flow_state unreached = {{UINT64_MAX, UINT32_MAX}, {UINT64_MAX, UINT32_MAX}};
-static const struct flow_state begun = {{0, 1u << X86_BX}, {0, 1u << STACK_REG}};
+static const struct beam_flow_state unreached = {{UINT64_MAX, UINT32_MAX}, {UINT64_MAX, UINT32_MAX}, UINT32_MAX,
+						 UINT32_MAX};
+static const struct beam_flow_state unknown;
+static const struct beam_flow_state begun = {.place = {0, 1u << X86_BX}, .stack = {0, 1u << STACK_REG}};
 
-/* An instruction with what of its encoding counts here. */
-struct flow_insn {
-	struct x86_insn x;
-	uint8_t op, mod, reg, rm; /* op: with 0x0f before it, or of a vector's prefix, none is told apart */
-	bool wide, two, vector, has_modrm, nop;
-	uint8_t base; /* of memory: enum x86_reg; X86_NONE: relative to the instruction */
-	bool indexed;
-	int32_t disp;
-	int32_t number; /* of a group with one: what is added, compared */
-	bool high;	/* its registers have 8 bits, and those of numbers 4 to 7 are the second bytes of 0 to 3 */
-};
-
-/* --- decoding --- */
-
-static bool flow_is_prefix(uint8_t b)
+static int beam_flow_decode(const struct beam_flow_code *c, uint32_t offset, struct x86_insn *i)
 {
-	return b == 0x66 || b == 0x67 || b == 0xf0 || b == 0xf2 || b == 0xf3 || b == 0x2e || b == 0x36 || b == 0x3e ||
-	       b == 0x26 || b == 0x64 || b == 0x65;
-}
-
-/* The instruction is whole: what follows its opcode is, too. */
-static void flow_modrm(struct flow_insn *i, const uint8_t *at, uint8_t rex)
-{
-	uint8_t mod = at[0] >> 6, rm = at[0] & 7, sib = at[1];
-
-	i->mod = mod;
-	i->reg = (uint8_t)((at[0] >> 3 & 7) | (rex & 4 ? 8 : 0));
-	i->rm = i->base = (uint8_t)(rm | (rex & 1 ? 8 : 0));
-	if (mod == 3)
-		return;
-	at++;
-	if (rm == 4) {
-		at++;
-		i->base = (uint8_t)((sib & 7) | (rex & 1 ? 8 : 0));
-		i->indexed = (sib >> 3 & 7) != 4 || rex & 2;
-		if (mod == 0 && (sib & 7) == 5)
-			i->base = X86_NONE;
-	} else if (mod == 0 && rm == 5) {
-		i->base = X86_NONE;
-	}
-	if (mod == 1)
-		i->disp = (int8_t)at[0];
-	else if (mod == 2)
-		memcpy(&i->disp, at, sizeof(i->disp));
-}
-
-static bool flow_one_has_modrm(uint8_t op)
-{
-	return (op < 0x40 && (op & 7) < 4) || (op >= 0x80 && op <= 0x8f) || op == 0x63 || op == 0x69 || op == 0x6b ||
-	       op == 0xc0 || op == 0xc1 || op == 0xc6 || op == 0xc7 || (op >= 0xd0 && op <= 0xd3) ||
-	       (op >= 0xd8 && op <= 0xdf) || op == 0xf6 || op == 0xf7 || op >= 0xfe;
-}
-
-/* Whether its registers have 8 bits. */
-static bool flow_is_of_bytes(const struct flow_insn *i)
-{
-	if (i->two)
-		return (i->op >= 0x90 && i->op <= 0x9f) || i->op == 0xb0 || i->op == 0xc0;
-	if (!i->has_modrm)
-		return i->op >= 0xb0 && i->op <= 0xb7;
-	return !(i->op & 1) && i->op != 0x8c && i->op != 0x8e;
-}
-
-/* At the end of the instruction. */
-static int32_t flow_number(const struct flow_insn *i, const uint8_t *end)
-{
-	int32_t v = 0;
-
-	if (!i->two && i->op == 0x83)
-		return (int8_t)end[-1];
-	if (!i->two && i->op == 0x81)
-		memcpy(&v, end - sizeof(v), sizeof(v));
-	return v;
-}
-
-static int flow_decode(const struct flow_code *c, uint32_t offset, struct flow_insn *i)
-{
-	uint8_t bytes[X86_INSN_MAX + 8] = {0}, rex = 0, *at = bytes;
-
-	*i = (struct flow_insn){.base = X86_NONE};
-	if (x86_decode(c->code + offset, c->len - offset, &i->x) || !i->x.len)
-		return -EBADMSG;
-	memcpy(bytes, c->code + offset, i->x.len);
-	while (flow_is_prefix(*at))
-		at++;
-	if ((*at & 0xf0) == 0x40)
-		rex = *at++;
-	i->wide = rex & 8;
-	i->two = *at == 0x0f;
-	i->op = i->two ? *++at : *at;
-	/* Of three bytes of opcode, too; system instructions write what others do not. */
-	i->vector = i->two ? i->op == 0x38 || i->op == 0x3a || i->op == 0x01 || i->op == 0x05 :
-			     !rex && (i->op == 0xc4 || i->op == 0xc5 || i->op == 0x62);
-	i->nop = (i->two && i->op == 0x1f) || (!i->two && !(rex & 1) && i->op == 0x90);
-	i->has_modrm = i->two ? !((i->op >= 0x80 && i->op <= 0x8f) || (i->op >= 0xc8 && i->op <= 0xcf)) : flow_one_has_modrm(i->op);
-	if (i->has_modrm)
-		flow_modrm(i, at + 1, rex);
-	else
-		i->rm = (uint8_t)((i->op & 7) | (rex & 1 ? 8 : 0));
-	i->number = flow_number(i, bytes + i->x.len);
-	i->high = !rex && flow_is_of_bytes(i);
-	return 0;
+	return offset >= c->len ? -EBADMSG : x86_decode(c->code + offset, c->len - offset, i);
 }
 
 /* --- what an instruction does to one value's holders --- */
@@ -142,14 +50,6 @@ static int flow_decode(const struct flow_code *c, uint32_t offset, struct flow_i
 static void holders_drop(struct holders *h, unsigned reg)
 {
 	h->regs &= ~(1u << reg);
-}
-
-/* What an instruction writes. */
-static void holders_drop_operand(struct holders *h, const struct flow_insn *i, unsigned reg)
-{
-	holders_drop(h, reg);
-	if (i->high && reg >= 4 && reg < 8)
-		holders_drop(h, reg - 4);
 }
 
 static bool holders_have(const struct holders *h, unsigned reg)
@@ -163,145 +63,62 @@ static void holders_set(struct holders *h, unsigned reg, bool holds)
 }
 
 /* The word of the frame that memory is; -1: none of those that are followed. */
-static int flow_slot(const struct flow_insn *i)
+static int beam_flow_slot(const struct x86_memory *m)
 {
-	return i->has_modrm && i->mod != 3 && i->base == X86_SP && !i->indexed && i->disp >= 0 && i->disp % 8 == 0 &&
-			       i->disp / 8 < FLOW_SLOTS ? i->disp / 8 : -1;
+	if (!m->exact || m->base != X86_SP || m->disp < 0 || m->disp % 8 || m->disp / 8 >= BEAM_FLOW_SLOTS)
+		return -1;
+	return m->disp / 8;
 }
 
-/* What is written to memory may be more than a word. */
-static void holders_overwrite(struct holders *h, const struct flow_insn *i)
+/* An instruction may write several words. */
+static void holders_overwrite(struct holders *h, const struct x86_memory *m)
 {
-	if (i->mod == 3 || i->base != X86_SP)
+	if (m->base != X86_SP)
 		return;
-	if (i->indexed || i->disp < 0 || i->disp / 8 + 1 >= FLOW_SLOTS)
+	if (!m->exact || m->disp < 0 || m->disp / 8 + X86_WRITTEN_MAX / 8 >= BEAM_FLOW_SLOTS)
 		h->slots = 0;
 	else
-		h->slots &= ~(3ULL << i->disp / 8);
+		h->slots &= ~(7ULL << m->disp / 8);
 }
 
-static void holders_store(struct holders *h, const struct flow_insn *i)
+static void holders_store(struct holders *h, const struct x86_insn *i)
 {
-	int slot = flow_slot(i);
+	int slot = beam_flow_slot(&i->memory);
 
-	holders_overwrite(h, i);
-	if (slot >= 0 && i->wide && holders_have(h, i->reg))
+	holders_overwrite(h, &i->memory);
+	if (slot >= 0 && holders_have(h, i->reg))
 		h->slots |= 1ULL << slot;
 }
 
-static bool flow_load(const struct holders *h, const struct flow_insn *i)
+static bool holders_load(const struct holders *h, const struct x86_insn *i)
 {
-	int slot = flow_slot(i);
+	int slot = beam_flow_slot(&i->memory);
 
-	return slot >= 0 && i->wide && h->slots >> slot & 1;
+	return slot >= 0 && h->slots >> slot & 1;
 }
 
-/* Which operands of its encoding it writes, as registers of numbers: not those of vectors. */
-enum { WRITES_REG = 1, WRITES_RM = 2 };
-
-static unsigned flow_two_writes(const struct flow_insn *i)
+static void holders_write(struct holders *h, const struct x86_insn *i)
 {
-	const uint8_t op = i->op;
-
-	if ((op >= 0x40 && op <= 0x4f) || op == 0xaf || (op >= 0xb6 && op <= 0xb8) || (op >= 0xbc && op <= 0xbf) || op == 0x2c ||
-	    op == 0x2d || op == 0x50 || op == 0xd7 || op == 0xc5 || op == 0x02 || op == 0x03)
-		return WRITES_REG;
-	if (op == 0xc0 || op == 0xc1)
-		return WRITES_REG | WRITES_RM;
-	if (op == 0xa3 || op == 0x18 || op == 0x1f || op == 0x2e || op == 0x2f || (op == 0xba && (i->reg & 7) == 4))
-		return 0;
-	return WRITES_RM; /* or memory */
-}
-
-static unsigned flow_one_writes(const struct flow_insn *i)
-{
-	const unsigned op = i->op, group = i->reg & 7;
-
-	if (op < 0x40)
-		return (op & 0x38) == 0x38 ? 0 : (op & 7) < 2 ? WRITES_RM : WRITES_REG;
-	if (op == 0x84 || op == 0x85 || (op >= 0x80 && op <= 0x83 && group == 7))
-		return 0;
-	if (op == 0x63 || op == 0x69 || op == 0x6b || op == 0x8a || op == 0x8b || op == 0x8d)
-		return WRITES_REG;
-	if (op == 0x86 || op == 0x87)
-		return WRITES_REG | WRITES_RM;
-	if (op == 0xf6 || op == 0xf7)
-		return group == 2 || group == 3 ? WRITES_RM : 0;
-	return op == 0xff && group >= 2 ? 0 : WRITES_RM;
-}
-
-static void holders_write(struct holders *h, const struct flow_insn *i)
-{
-	unsigned writes = i->two ? flow_two_writes(i) : flow_one_writes(i);
-
-	if (writes & WRITES_REG)
-		holders_drop_operand(h, i, i->reg);
-	if (writes & WRITES_RM && i->mod == 3)
-		holders_drop_operand(h, i, i->rm);
-	if (writes & WRITES_RM)
-		holders_overwrite(h, i);
-}
-
-/* Those that write registers which their encoding does not name. */
-static uint32_t flow_implied(const struct flow_insn *i)
-{
-	const uint32_t ax = 1u << X86_AX, cx = 1u << X86_CX, dx = 1u << X86_DX;
-	unsigned group = i->reg & 7;
-
-	if (i->two && i->op == 0xc7)
-		return ax | dx;
-	if (i->two)
-		return i->op == 0xb0 || i->op == 0xb1 ? ax : (i->op == 0xa2 || i->op == 0x31 ? ax | cx | dx | 1u << X86_BX : 0);
-	if (i->op >= 0x90 && i->op <= 0x97)
-		return i->nop ? 0 : ax;
-	if (i->op < 0x40)
-		return (i->op & 7) == 4 || (i->op & 7) == 5 ? ax : 0;
-	if (i->op == 0xf6 || i->op == 0xf7)
-		return group >= 4 ? ax | dx : 0;
-	if (i->op >= 0xa4 && i->op <= 0xaf && i->op != 0xa8 && i->op != 0xa9)
-		return ax | cx | 1u << X86_SI | 1u << X86_DI;
-	return i->op == 0x98 ? ax : i->op == 0x99 ? dx : 0;
-}
-
-/* add, sub: to which register; X86_NONE: another instruction. *ret: the number that is added; 0: it is none. */
-static unsigned flow_adds_to(const struct flow_insn *i, int64_t *ret)
-{
-	const bool group = i->op == 0x81 || i->op == 0x83;
-
-	*ret = 0;
-	if (i->two || !i->wide || !i->has_modrm)
-		return X86_NONE;
-	if (i->op == 0x03 || i->op == 0x2b)
-		return i->reg;
-	if (i->mod != 3 || !(i->op == 0x01 || i->op == 0x29 || (group && ((i->reg & 7) == 0 || (i->reg & 7) == 5))))
-		return X86_NONE;
-	if (group)
-		*ret = (i->reg & 7) == 5 ? -(int64_t)i->number : i->number;
-	return i->rm;
-}
-
-/* mov and lea between registers, and from the frame; *ret_to: what becomes a copy. */
-static bool flow_copies(const struct flow_insn *i, unsigned *ret_to, unsigned *ret_from)
-{
-	if (i->two || !i->wide || !i->has_modrm)
-		return false;
-	*ret_to = i->op == 0x89 ? i->rm : i->reg;
-	*ret_from = i->op == 0x89 ? i->reg : i->op == 0x8d ? i->base : i->rm;
-	if (i->op == 0x8d)
-		return i->base != X86_NONE && !i->indexed && i->base != X86_SP;
-	return (i->op == 0x89 || i->op == 0x8b) && i->mod == 3;
+	h->regs &= ~(uint32_t)i->writes;
+	if (i->writes == X86_WRITES_ALL)
+		h->slots = 0;
+	else if (i->memory.written)
+		holders_overwrite(h, &i->memory);
 }
 
 /* --- of an instruction --- */
 
-static void flow_call(struct flow_state *s)
+static void beam_flow_call(struct beam_flow_state *s)
 {
 	s->place.regs &= CALLEE;
 	s->stack.regs &= CALLEE;
 }
 
-/* A frame begins, or ends: the stack pointer moves in its register, and copies are of before. Elsewhere it is no copy any more. */
-static void flow_move_stack(struct flow_state *s, unsigned reg)
+/*
+ * A frame begins, or ends: the stack pointer moves in its register, and copies are of before. Elsewhere it is no copy any
+ * more.
+ */
+static void beam_flow_move_stack(struct beam_flow_state *s, unsigned reg)
 {
 	if (reg == STACK_REG && holders_have(&s->stack, reg))
 		s->stack = (struct holders){.regs = 1u << reg};
@@ -309,257 +126,263 @@ static void flow_move_stack(struct flow_state *s, unsigned reg)
 		holders_drop(&s->stack, reg);
 }
 
-static void flow_copy(struct flow_state *s, const struct flow_insn *i, unsigned to, unsigned from)
+static void beam_flow_copy(struct beam_flow_state *s, const struct x86_insn *i)
 {
-	const int32_t disp = i->op == 0x8d ? i->disp : 0;
-
-	holders_set(&s->place, to, holders_have(&s->place, from) && disp >= 0 && disp <= ADVANCE_MAX);
-	if (disp && to == from)
-		flow_move_stack(s, to);
+	holders_set(&s->place, i->reg, holders_have(&s->place, i->base) && i->n >= 0 && i->n <= ADVANCE_MAX);
+	if (i->n && i->reg == i->base)
+		beam_flow_move_stack(s, i->reg);
 	else
-		holders_set(&s->stack, to, holders_have(&s->stack, from) && !disp);
+		holders_set(&s->stack, i->reg, holders_have(&s->stack, i->base) && !i->n);
 }
 
 /* What lies at the stack pointer is where to return to. A process has its stack pointer while C code runs. */
-static void flow_load_word(struct flow_state *s, const struct flow_code *c, const struct flow_insn *i)
+static void beam_flow_load(struct beam_flow_state *s, const struct beam_flow_code *c, const struct x86_insn *i)
 {
-	const bool returns = i->wide && i->base != X86_NONE && !i->indexed && !i->disp && holders_have(&s->stack, i->base);
-	const bool stop = i->wide && !i->indexed && i->base != X86_SP && i->base != X86_NONE && i->disp == c->stop &&
-			  i->reg == STACK_REG;
+	const bool returns = i->memory.exact && !i->n && holders_have(&s->stack, i->base);
+	const bool stop = i->memory.exact && i->base != X86_SP && i->n == c->stop && i->reg == STACK_REG;
 
-	holders_set(&s->place, i->reg, flow_load(&s->place, i) || returns);
-	holders_set(&s->stack, i->reg, flow_load(&s->stack, i) || stop);
+	holders_set(&s->place, i->reg, holders_load(&s->place, i) || returns);
+	holders_set(&s->stack, i->reg, holders_load(&s->stack, i) || stop);
 }
 
-static void flow_add(struct flow_state *s, unsigned to, int64_t number)
+static void beam_flow_add(struct beam_flow_state *s, const struct x86_insn *i)
 {
-	if (number <= 0 || number > ADVANCE_MAX)
-		holders_drop(&s->place, to);
-	flow_move_stack(s, to);
-}
-
-/* pop, xchg with rax, mov of a number, bswap: the register is in the opcode. */
-static bool flow_writes_low(const struct flow_insn *i)
-{
-	if (i->two)
-		return i->op >= 0xc8 && i->op <= 0xcf;
-	return (i->op >= 0x58 && i->op <= 0x5f) || (i->op >= 0x90 && i->op <= 0x97 && !i->nop) ||
-	       (i->op >= 0xb0 && i->op <= 0xbf);
-}
-
-static void flow_other(struct flow_state *s, const struct flow_insn *i)
-{
-	const uint32_t implied = flow_implied(i);
-
-	s->place.regs &= ~implied;
-	s->stack.regs &= ~implied;
-	if (i->vector)
-		*s = (struct flow_state){0};
-	if (i->has_modrm) {
-		holders_write(&s->place, i);
-		holders_write(&s->stack, i);
-	}
-	if (!i->has_modrm && flow_writes_low(i)) {
-		holders_drop_operand(&s->place, i, i->rm);
-		holders_drop_operand(&s->stack, i, i->rm);
-	}
+	if (i->n <= 0 || i->n > ADVANCE_MAX)
+		holders_drop(&s->place, i->reg);
+	beam_flow_move_stack(s, i->reg);
 }
 
 /* The words of the frame have other distances then. */
-static bool flow_moves_sp(const struct flow_insn *i)
+static bool beam_flow_moves_sp(const struct x86_insn *i)
 {
-	switch (i->x.kind) {
+	switch (i->kind) {
 	case INSN_PUSH:
 	case INSN_POP:
 	case INSN_SP_ADD:
 	case INSN_SP_SET:
 	case INSN_SP_LOST:
 	case INSN_SP_LOAD:
+	case INSN_LEAVE:
 		return true;
 	default:
 		return false;
 	}
 }
 
-static void flow_run(struct flow_state *s, const struct flow_code *c, const struct flow_insn *i)
+/* What rbx is made a copy of, or a word is loaded by, may be the next place: rbx has it first. */
+static void beam_flow_expect(struct beam_flow_state *s, const struct x86_insn *i)
 {
-	unsigned to, from;
-	int64_t number;
+	const uint32_t next = s->next, code = s->code, keeps = i->kind == INSN_CALL ? CALLEE : ~(uint32_t)i->writes;
+	const bool copies = i->kind == INSN_COPY && !i->n, loads = i->kind == INSN_LOAD && !i->n && i->memory.exact;
 
-	if (flow_moves_sp(i))
+	s->next &= keeps;
+	s->code &= keeps;
+	if (!copies && !loads)
+		return;
+	if (next >> i->base & 1) {
+		*(loads ? &s->code : &s->next) |= 1u << i->reg;
+	} else if (copies && code >> i->base & 1) {
+		s->code |= 1u << i->reg;
+	} else if (copies ? i->reg == X86_BX : !(next >> X86_BX & 1)) {
+		s->next = 1u << i->base | (uint32_t)copies << i->reg;
+		s->code = (uint32_t)loads << i->reg;
+		if (loads && i->base == i->reg)
+			s->next = 0;
+	}
+}
+
+static void beam_flow_run(struct beam_flow_state *s, const struct beam_flow_code *c, const struct x86_insn *i)
+{
+	beam_flow_expect(s, i);
+	if (beam_flow_moves_sp(i))
 		s->place.slots = s->stack.slots = 0;
-	if (i->x.kind == INSN_CALL) {
-		flow_call(s);
-	} else if (flow_copies(i, &to, &from)) {
-		flow_copy(s, i, to, from);
-	} else if (!i->two && i->op == 0x8b && i->has_modrm && i->mod != 3) {
-		flow_load_word(s, c, i);
-	} else if (!i->two && i->op == 0x89 && i->has_modrm && i->mod != 3) {
+	switch (i->kind) {
+	case INSN_CALL:
+		beam_flow_call(s);
+		break;
+	case INSN_COPY:
+		beam_flow_copy(s, i);
+		break;
+	case INSN_LOAD:
+		beam_flow_load(s, c, i);
+		break;
+	case INSN_STORE:
 		holders_store(&s->place, i);
 		holders_store(&s->stack, i);
-	} else if (!i->two && i->op == 0x8d && i->indexed && i->wide) {
-		holders_drop(&s->place, i->reg);
-		if (i->reg == i->base)
-			flow_move_stack(s, i->reg);
-		else
-			holders_drop(&s->stack, i->reg);
-	} else if ((to = flow_adds_to(i, &number)) != X86_NONE) {
-		flow_add(s, to, number);
-	} else {
-		flow_other(s, i);
+		break;
+	case INSN_ADD:
+		beam_flow_add(s, i);
+		break;
+	default:
+		holders_write(&s->place, i);
+		holders_write(&s->stack, i);
 	}
 }
 
 /* --- of all --- */
 
-static bool flow_meet(struct flow_state *to, const struct flow_state *with)
+static bool beam_flow_meet(struct beam_flow_state *to, const struct beam_flow_state *with)
 {
-	const struct flow_state before = *to;
+	const struct beam_flow_state before = *to;
 
 	to->place.regs &= with->place.regs;
 	to->place.slots &= with->place.slots;
 	to->stack.regs &= with->stack.regs;
 	to->stack.slots &= with->stack.slots;
+	to->next &= with->next;
+	to->code &= with->code;
 	return memcmp(&before, to, sizeof(before)) != 0;
 }
 
-static bool flow_is_unreached(const struct flow_state *s)
+static bool beam_flow_is_unreached(const struct beam_flow_state *s)
 {
 	return s->place.regs == UINT32_MAX && s->stack.regs == UINT32_MAX;
 }
 
-struct flow {
-	const struct flow_code *code;
-	struct flow_state *at; /* for each byte, of what jumps there */
+struct beam_flow {
+	const struct beam_flow_code *code;
+	struct beam_flow_state *at; /* for each byte, of what jumps there */
 	bool strict; /* what is not reached so far holds neither */
 	bool changed;
-	struct flow_run *runs; /* made in the last sweep */
+	struct beam_flow_run *runs; /* made in the last sweep */
 	uint32_t nr, max;
 	uint32_t looked_ahead; /* so often */
 };
 
-static bool flow_begins(const struct flow_code *c, uint32_t offset)
+static bool beam_flow_begins(const struct beam_flow_code *c, uint32_t offset)
 {
 	return c->entry[offset / 8] >> offset % 8 & 1;
 }
 
-static void flow_jump(struct flow *f, const struct flow_insn *i, uint32_t end, const struct flow_state *s)
+static void beam_flow_jump(struct beam_flow *f, const struct x86_insn *i, uint32_t end, const struct beam_flow_state *s)
 {
-	int64_t to = (int64_t)end + i->x.n;
+	int64_t to = (int64_t)end + i->n;
 
-	if (to >= 0 && to < f->code->len && !flow_is_unreached(s))
-		f->changed |= flow_meet(&f->at[to], s);
+	if (to >= 0 && to < f->code->len && !beam_flow_is_unreached(s))
+		f->changed |= beam_flow_meet(&f->at[to], s);
 }
 
 /* What holds before an instruction. */
-static void flow_step(struct flow *f, uint32_t offset, const struct flow_insn *i, struct flow_state *s)
+static void beam_flow_step(struct beam_flow *f, uint32_t offset, const struct x86_insn *i, struct beam_flow_state *s)
 {
-	flow_meet(s, &f->at[offset]);
-	if (flow_begins(f->code, offset))
-		flow_meet(s, &begun);
-	if (flow_is_unreached(s) && f->strict && !i->nop)
-		*s = (struct flow_state){0};
+	beam_flow_meet(s, &f->at[offset]);
+	if (beam_flow_begins(f->code, offset))
+		beam_flow_meet(s, &begun);
+	if (beam_flow_is_unreached(s) && f->strict && !i->nop)
+		*s = unknown;
 }
 
-static void flow_leave(struct flow *f, uint32_t end, const struct flow_insn *i, struct flow_state *s)
+static void beam_flow_leave(struct beam_flow *f, uint32_t end, const struct x86_insn *i, struct beam_flow_state *s)
 {
-	if (flow_is_unreached(s))
+	if (beam_flow_is_unreached(s))
 		return;
-	flow_run(s, f->code, i);
-	if (i->x.kind == INSN_JUMP || i->x.kind == INSN_BRANCH)
-		flow_jump(f, i, end, s);
-	if (i->x.kind == INSN_JUMP || i->x.kind == INSN_END || i->x.kind == INSN_RET)
+	beam_flow_run(s, f->code, i);
+	if (i->kind == INSN_JUMP || i->kind == INSN_BRANCH)
+		beam_flow_jump(f, i, end, s);
+	if (i->kind == INSN_JUMP || i->kind == INSN_END || i->kind == INSN_RET)
 		*s = unreached;
 }
 
 /* Of several holders, those that calls preserve first. */
-static uint32_t flow_choose(const struct holders *h)
+static uint32_t beam_flow_choose(const struct holders *h)
 {
 	static const uint8_t order[] = {X86_BX, 13, X86_BP, 12, 14, 15};
 	static const uint8_t dwarf[REGS] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 
 	if (h->regs == UINT32_MAX)
-		return FLOW_NOWHERE;
+		return BEAM_FLOW_NOWHERE;
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		if (holders_have(h, order[i]))
-			return FLOW_REGISTER + dwarf[order[i]];
+			return BEAM_FLOW_REGISTER + dwarf[order[i]];
 	if (h->slots)
-		return FLOW_SLOT + (uint32_t)__builtin_ctzll(h->slots);
+		return BEAM_FLOW_SLOT + (uint32_t)__builtin_ctzll(h->slots);
 	for (unsigned i = 0; i < REGS; i++)
 		if (holders_have(h, i))
-			return FLOW_REGISTER + dwarf[i];
-	return FLOW_NOWHERE;
+			return BEAM_FLOW_REGISTER + dwarf[i];
+	return BEAM_FLOW_NOWHERE;
+}
+
+/* The register that has BEAM's next place at an instruction that jumps there; X86_NONE: it is none. */
+static unsigned beam_flow_jumps_by(const struct beam_flow_state *s, const struct x86_insn *i)
+{
+	if (i->kind != INSN_END)
+		return X86_NONE;
+	if (i->memory.exact && i->memory.disp >= -ADVANCE_MAX && i->memory.disp <= ADVANCE_MAX)
+		return i->memory.base;
+	return i->reg != X86_NONE && s->code >> i->reg & s->next >> X86_BX & 1 ? X86_BX : X86_NONE;
 }
 
 /*
  * By the jump to the next instruction of BEAM, whose code is at what its place leads to: the register that the place is in
  * there, if it has it here already.
  */
-static uint32_t flow_ahead(const struct flow_code *c, uint32_t offset)
+static uint32_t beam_flow_ahead(const struct beam_flow_code *c, uint32_t offset, const struct beam_flow_state *here)
 {
 	struct holders from[REGS]; /* of each register's value here: who holds it */
-	struct flow_insn i;
+	struct beam_flow_state now = *here;
+	struct x86_insn i;
 
 	for (unsigned r = 0; r < REGS; r++)
 		from[r] = (struct holders){.regs = 1u << r};
-	for (unsigned n = 0; n < AHEAD_MAX && offset < c->len && !flow_decode(c, offset, &i); n++, offset += i.x.len) {
-		if (i.x.kind == INSN_END && !i.two && i.op == 0xff && i.mod < 2 && i.base != X86_NONE && !i.indexed) {
-			for (unsigned r = 0; r < REGS; r++)
-				if (r != X86_SP && holders_have(&from[r], i.base))
-					return flow_choose(&(struct holders){.regs = 1u << r});
-			break;
-		}
-		if (i.x.kind == INSN_JUMP && offset + i.x.len + i.x.n < c->len)
-			offset = (uint32_t)(offset + i.x.n);
-		else if (i.x.kind == INSN_JUMP || i.x.kind == INSN_END || i.x.kind == INSN_RET)
-			break;
-		for (unsigned r = 0; r < REGS; r++) {
-			struct flow_state s = {.place = from[r]};
+	for (unsigned n = 0; n < AHEAD_MAX && !beam_flow_decode(c, offset, &i); n++, offset += i.len) {
+		unsigned by = beam_flow_jumps_by(&now, &i);
 
-			flow_run(&s, c, &i);
+		for (unsigned r = 0; by != X86_NONE && r < REGS; r++)
+			if (r != X86_SP && holders_have(&from[r], by))
+				return beam_flow_choose(&(struct holders){.regs = 1u << r});
+		if (i.kind == INSN_JUMP && offset + i.len + i.n < c->len)
+			offset = (uint32_t)(offset + i.n);
+		else if (i.kind == INSN_JUMP || i.kind == INSN_END || i.kind == INSN_RET)
+			break;
+		beam_flow_run(&now, c, &i);
+		for (unsigned r = 0; r < REGS; r++) {
+			struct beam_flow_state s = {.place = from[r]};
+
+			beam_flow_run(&s, c, &i);
 			from[r] = s.place;
 		}
 	}
-	return FLOW_NOWHERE;
+	return BEAM_FLOW_NOWHERE;
 }
 
-static void flow_note(struct flow *f, uint32_t offset, const struct flow_insn *i, const struct flow_state *s)
+static void beam_flow_note(struct beam_flow *f, uint32_t offset, const struct x86_insn *i,
+			   const struct beam_flow_state *s)
 {
-	struct flow_run here = {.start = offset, .end = offset + i->x.len, .place = flow_choose(&s->place),
-				.stack = flow_choose(&s->stack)};
-	struct flow_run *last = f->nr ? &f->runs[f->nr - 1] : NULL;
+	struct beam_flow_run here = {.start = offset, .end = offset + i->len, .place = beam_flow_choose(&s->place),
+				.stack = beam_flow_choose(&s->stack)};
+	struct beam_flow_run *last = f->nr ? &f->runs[f->nr - 1] : NULL;
 
-	if (here.place == FLOW_NOWHERE && f->looked_ahead++ < AHEADS_MAX)
-		here.place = flow_ahead(f->code, offset);
+	if (here.place == BEAM_FLOW_NOWHERE && f->looked_ahead++ < AHEADS_MAX)
+		here.place = beam_flow_ahead(f->code, offset, beam_flow_is_unreached(s) ? &unknown : s);
 	if (last && last->end == offset && last->place == here.place && last->stack == here.stack)
 		last->end = here.end;
 	else if (f->nr < f->max)
 		f->runs[f->nr++] = here;
 }
 
-static void flow_sweep(struct flow *f, bool last)
+static void beam_flow_sweep(struct beam_flow *f, bool last)
 {
-	struct flow_state s = {0};
-	struct flow_insn i;
+	struct beam_flow_state s = unknown;
+	struct x86_insn i;
 
 	f->changed = false;
-	for (uint32_t offset = 0; offset < f->code->len; offset += i.x.len) {
-		if (flow_decode(f->code, offset, &i)) {
-			i.x.len = 1;
-			s = (struct flow_state){0};
+	for (uint32_t offset = 0; offset < f->code->len; offset += i.len) {
+		if (beam_flow_decode(f->code, offset, &i)) {
+			i.len = 1;
+			s = unknown;
 			continue;
 		}
-		flow_step(f, offset, &i, &s);
+		beam_flow_step(f, offset, &i, &s);
 		if (last)
-			flow_note(f, offset, &i, &s);
-		flow_leave(f, offset + i.x.len, &i, &s);
+			beam_flow_note(f, offset, &i, &s);
+		beam_flow_leave(f, offset + i.len, &i, &s);
 	}
 }
 
-static int flow_settle(struct flow *f)
+static int beam_flow_settle(struct beam_flow *f)
 {
 	for (unsigned i = 0; i < SWEEPS_MAX; i++) {
-		flow_sweep(f, false);
+		beam_flow_sweep(f, false);
 		if (!f->changed && f->strict)
 			return 0;
 		f->strict |= !f->changed;
@@ -567,27 +390,27 @@ static int flow_settle(struct flow *f)
 	return -EBADMSG;
 }
 
-static int flow_read(struct flow *f)
+static int beam_flow_read_all(struct beam_flow *f)
 {
 	for (uint32_t i = 0; i < f->code->len; i++)
 		f->at[i] = unreached;
-	if (flow_settle(f))
+	if (beam_flow_settle(f))
 		return -EBADMSG;
-	flow_sweep(f, true);
+	beam_flow_sweep(f, true);
 	return 0;
 }
 
-int beam_flow_read(const struct flow_code *c, struct flow_run *ret, uint32_t max)
+int beam_flow_read(const struct beam_flow_code *c, struct beam_flow_run *ret, uint32_t max)
 {
-	struct flow f = {.code = c, .runs = ret, .max = max};
+	struct beam_flow f = {.code = c, .runs = ret, .max = max};
 	int err;
 
-	if (!c->len || c->len > FLOW_CODE_MAX)
+	if (!c->len || c->len > BEAM_FLOW_CODE_MAX)
 		return -EBADMSG;
 	f.at = malloc(c->len * sizeof(*f.at));
 	if (!f.at)
 		return -ENOMEM;
-	err = flow_read(&f);
+	err = beam_flow_read_all(&f);
 	free(f.at);
 	return err ? err : (int)f.nr;
 }

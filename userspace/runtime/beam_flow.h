@@ -6,7 +6,7 @@
  * of one, it moves them elsewhere and computes with these registers.
  *
  * Private to beam*.c. Called by decoders. Bytes that are no instructions have
- * both nowhere. Bounds: FLOW_CODE_MAX bytes, for each of which 32 bytes are used
+ * both nowhere. Bounds: BEAM_FLOW_CODE_MAX bytes, for each of which 40 bytes are used
  * meanwhile. Cost: some milliseconds for the 47 KiB of OTP 23.
  */
 #ifndef OTP_RUNTIME_BEAM_FLOW_H
@@ -14,12 +14,12 @@
 
 #include <stdint.h>
 
-#define FLOW_CODE_MAX (128u << 10)
+#define BEAM_FLOW_CODE_MAX (128u << 10)
 
 /* A register, by its DWARF number, or a word of the frame, counted from the stack pointer. */
-enum { FLOW_NOWHERE = 0, FLOW_REGISTER = 1, FLOW_SLOT = 32, FLOW_SLOTS = 64 };
+enum { BEAM_FLOW_NOWHERE = 0, BEAM_FLOW_REGISTER = 1, BEAM_FLOW_SLOT = 32, BEAM_FLOW_SLOTS = 64 };
 
-struct flow_code {
+struct beam_flow_code {
 	const uint8_t *code; /* of len bytes */
 	uint32_t len;
 	const uint8_t *entry; /* a bit for each byte: an instruction of BEAM begins there */
@@ -27,12 +27,12 @@ struct flow_code {
 };
 
 /* Instructions that have both in the same places. */
-struct flow_run {
+struct beam_flow_run {
 	uint32_t start, end;
-	uint32_t place, stack; /* FLOW_REGISTER + number, FLOW_SLOT + word, or FLOW_NOWHERE */
+	uint32_t place, stack; /* BEAM_FLOW_REGISTER + number, BEAM_FLOW_SLOT + word, or BEAM_FLOW_NOWHERE */
 };
 
 /* All runs, in order: how many; what exceeds max is left out. -ENOMEM; -EBADMSG: too long, or it does not settle. */
-int beam_flow_read(const struct flow_code *c, struct flow_run *ret, uint32_t max);
+int beam_flow_read(const struct beam_flow_code *c, struct beam_flow_run *ret, uint32_t max);
 
 #endif

@@ -138,7 +138,7 @@ int beam_find_loop(const struct runtime_file *file, struct memory *m, struct bea
 	uint64_t apply;
 
 	if (runtime_symbol(file->binary, LOOP_NAME, &loop) || runtime_symbol(file->binary, "erts_schedule", &schedule) ||
-	    runtime_address(file, "beam_apply", &apply) || !loop.size || loop.size > FLOW_CODE_MAX)
+	    runtime_address(file, "beam_apply", &apply) || !loop.size || loop.size > BEAM_FLOW_CODE_MAX)
 		return -ENOENT;
 	b->loop = file->bias + loop.value;
 	b->loop_end = b->loop + loop.size;
@@ -174,13 +174,13 @@ void beam_loop_plan(const struct beam *b, struct otp_walk *w)
 
 /* The code is the file's, and stays: what was read of it holds for later questions, if its bytes are the same. */
 static struct {
-	struct flow_run run[RUNS_MAX];
+	struct beam_flow_run run[RUNS_MAX];
 	uint32_t nr, times;
 	uint64_t hash;
 } read_runs;
 
 /* A bit for each byte of the loop at which an instruction of BEAM begins. */
-static int beam_loop_entries(const struct beam *b, struct memory *m, uint8_t entry[FLOW_CODE_MAX / 8 + 1])
+static int beam_loop_entries(const struct beam *b, struct memory *m, uint8_t entry[BEAM_FLOW_CODE_MAX / 8 + 1])
 {
 	uint64_t label[LABELS_MAX], n = (b->labels_end - b->labels) / 8;
 
@@ -194,13 +194,13 @@ static int beam_loop_entries(const struct beam *b, struct memory *m, uint8_t ent
 
 static int beam_loop_read(const struct beam *b, struct memory *m)
 {
-	static uint8_t code[FLOW_CODE_MAX], entry[FLOW_CODE_MAX / 8 + 1];
-	struct flow_code c = {.code = code, .len = (uint32_t)(b->loop_end - b->loop), .entry = entry,
+	static uint8_t code[BEAM_FLOW_CODE_MAX], entry[BEAM_FLOW_CODE_MAX / 8 + 1];
+	struct beam_flow_code c = {.code = code, .len = (uint32_t)(b->loop_end - b->loop), .entry = entry,
 			      .stop = beam_rows[b->row].stop};
 	uint64_t hash;
 	int n;
 
-	if (b->loop_end - b->loop > FLOW_CODE_MAX)
+	if (b->loop_end - b->loop > BEAM_FLOW_CODE_MAX)
 		return -EBADMSG;
 	memset(entry, 0, c.len / 8 + 1);
 	if (memory_read(m, b->loop, code, c.len) || beam_loop_entries(b, m, entry))
@@ -218,7 +218,7 @@ static int beam_loop_read(const struct beam *b, struct memory *m)
 	return n < 0 ? n : 0;
 }
 
-static const struct flow_run *beam_loop_run(uint32_t offset)
+static const struct beam_flow_run *beam_loop_run(uint32_t offset)
 {
 	uint32_t low = 0, high = read_runs.nr;
 
@@ -242,7 +242,7 @@ static bool beam_loop_has(const struct beam *b, uint64_t pc, const uint64_t know
 static int beam_loop_region(const struct beam *b, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
 	struct runtime_code *c = &ret->code;
-	const struct flow_run *run;
+	const struct beam_flow_run *run;
 	int err;
 
 	if (beam_loop_has(b, pc, ret->known))
@@ -282,11 +282,12 @@ int beam_loop_code(const struct beam *b, struct memory *m, uint64_t pc, struct r
 /* What a region says of a value: 0, -ENOENT: it is nowhere, or not known. */
 static int beam_loop_value(const struct runtime_place *at, uint64_t where, uint64_t *ret)
 {
-	if (where >= FLOW_SLOT && where < FLOW_SLOT + FLOW_SLOTS && at->valid >> RSP & 1)
-		return at->load(at->ctx, at->reg[RSP] + 8 * (where - FLOW_SLOT), ret) ? -ENOENT : 0;
-	if (where < FLOW_REGISTER || where >= FLOW_REGISTER + 16 || !(at->valid >> (where - FLOW_REGISTER) & 1))
+	if (where >= BEAM_FLOW_SLOT && where < BEAM_FLOW_SLOT + BEAM_FLOW_SLOTS && at->valid >> RSP & 1)
+		return at->load(at->ctx, at->reg[RSP] + 8 * (where - BEAM_FLOW_SLOT), ret) ? -ENOENT : 0;
+	if (where < BEAM_FLOW_REGISTER || where >= BEAM_FLOW_REGISTER + 16 ||
+	    !(at->valid >> (where - BEAM_FLOW_REGISTER) & 1))
 		return -ENOENT;
-	*ret = at->reg[where - FLOW_REGISTER];
+	*ret = at->reg[where - BEAM_FLOW_REGISTER];
 	return 0;
 }
 

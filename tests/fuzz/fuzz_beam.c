@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The memory of a BEAM that means harm: a sound one, over which the input is
- * laid in pieces. Where tables are, regions, the functions in them, steps, and
- * the process that a thread runs; and the input as code of an interpreter.
+ * laid in pieces. Where tables are, regions, the functions in them, steps, the
+ * process that a thread runs, and the one that has a name; and the input as code
+ * of an interpreter.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -16,6 +17,7 @@
 #include "tests/lib/beam_world.h"
 #include "runtime/beam_flow.h"
 #include "tests/lib/code_world.h"
+#include "tests/lib/symbols_elf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -76,6 +78,23 @@ static void name_process(const struct runtime_attached *a)
 		world_decode(&runtime_beam, a, &c.named);
 }
 
+/* Of a file that has no symbols, and its data at the start of the world. */
+static void find_registered(const struct runtime_attached *a)
+{
+	static struct runtime_file file = {.bias = WORLD};
+	static struct symbols_elf elf;
+	uint64_t process;
+
+	if (!file.binary) {
+		symbols_elf_init(&elf, EM_X86_64);
+		elf.segment.p_flags = PF_R | PF_W | PF_X;
+		elf.segment.p_memsz = 0x10000;
+		file.binary = symbols_elf_open(&elf);
+	}
+	memory_question(&memory);
+	beam_registered(&file, &memory, beam_of(a), BW_TERM(10), &process);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint64_t places[] = {BW_INFO(0, 0) + 0x30, BW_INFO(0, 1) + 0x50, BW_INFO(1, 1) + 0x80, BW_MODULE(0) - 1};
@@ -86,8 +105,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memset(world, 0, sizeof(world));
 	beam_world_make(&a);
+	beam_put_names(BW_TERM(10));
 	for (size_t i = 2; i < size;)
 		i += world_lay(data + i, size - i);
+	find_registered(&a);
 	memset(&made, 0, sizeof(made));
 	memory_question(&memory);
 	if (beam_world_find(&memory, &a))

@@ -41,6 +41,8 @@
 #define BW_SHARED    (WORLD + 0x1f000)
 #define BW_EXIT	     (BW_SHARED + BEAM_INFO_BYTES)
 #define BW_EXIT_2    (BW_EXIT + 0x80)
+#define BW_NAMES     (WORLD + 0x4800) /* the table of registered names */
+#define BW_NAMES_SHIFT 63	      /* two slots */
 #define BW_DATA	     (WORLD + 0x4000) /* the file's, with the tables of modules in it */
 #define BW_DATA_END  (WORLD + 0x9000)
 
@@ -181,6 +183,21 @@ static inline void beam_world_context(const struct runtime_attached *a, struct r
 	*ret = (struct runtime_context){0};
 	beam_context(a, &(struct runtime_copied){.root = root, .nr_root = head.root_words, .frames = root + head.root_words,
 						 .nr_frames = head.frames, .frame_words = head.frame_words}, ret);
+}
+
+/* The table of registered names, in which BW_NAME is the only one; functions lie everywhere. */
+static inline void beam_put_names(uint64_t name)
+{
+	put32(BW_NAMES + 56, 0);
+	for (uint32_t i = 0; i < 7; i++)
+		put64(BW_NAMES + 8 * i, WORLD + 0x100 * i);
+	put(BW_NAMES + 112, "process_reg", 12);
+	put64(BW_NAMES + 64, BW_NAMES + 112);
+	put32(BW_NAMES + 72, BW_NAMES_SHIFT);
+	put64(BW_NAMES + 96, BW_NAMES + 128);
+	for (uint32_t i = 0; i < 2; i++)
+		put64(BW_NAMES + 128 + 8 * i, BW_NAME);
+	beam_put_registered(name, 0);
 }
 
 /* As attach finds it; the rest is for beam_world_find to find. */

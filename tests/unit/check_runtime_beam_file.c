@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What beam.smp's symbols lead to: the loop of an interpreter, and the process that purges modules. */
+/* What is found in beam.smp's file and its data: the loop of an interpreter, and the process that purges modules. */
 #include <check.h>
 #include <errno.h>
 
@@ -116,8 +116,8 @@ static void not_data(void) { elf.segment.p_flags = PF_R; }
 static void not_readable(void) { elf.symbol[0].st_value = WORLD_BYTES - 64; }
 
 static const struct { const char *text; void (*change)(void); } unlike[] = {
-	{"no process_main", no_name}, {"no erts_schedule", no_scheduler}, {"no beam_apply", no_apply}, {"no size", no_size},
-	{"too long", too_long}, {"three frames begin", fewer_frames}, {"no jump by rbx", no_jump},
+	{"no process_main", no_name}, {"no erts_schedule", no_scheduler}, {"no beam_apply", no_apply},
+	{"no size", no_size}, {"too long", too_long}, {"three frames begin", fewer_frames}, {"no jump by rbx", no_jump},
 	{"no process is chosen", no_choice}, {"63 labels", fewer_labels}, {"labels in no data", not_data},
 	{"not readable", not_readable},
 };
@@ -164,6 +164,91 @@ START_TEST(the_walk_copies_the_purgers_reductions)
 }
 END_TEST
 
+/* --- a process by its name --- */
+
+#define TABLE	(WORLD + 0xffe8) /* across two pieces of data */
+#define OTHER	(WORLD + 0x7800) /* another table of that kind */
+#define SLOTS	(WORLD + 0x40000)
+#define NAMED(i) (WORLD + 0x41000 + 0x100ULL * (i))
+#define NAME	(0xf2ULL << BEAM_ATOM_BITS | BEAM_ATOM_TAG)
+#define SHIFT	59 /* 32 slots, of which that atom's is one */
+#define SLOT	(11400714819323198485ULL * 0xf2 >> SHIFT)
+#define TEXT	0x900ULL
+
+static void put_table(uint64_t at, const char *name, uint64_t slots)
+{
+	const uint64_t text = TEXT + (at == TABLE ? 0 : 64);
+
+	for (uint32_t i = 0; i < 7; i++)
+		put64(at + 8 * i, WORLD + 0x1000 + 0x10 * i);
+	put64(at + 56, 0x30e4ULL << 32);
+	put64(at + 64, WORLD + text);
+	put64(at + 72, SHIFT + (60ULL << 32));
+	put64(at + 96, slots);
+	put(WORLD + text, name, strlen(name) + 1);
+}
+
+static void put_name(uint32_t i, uint64_t next, uint64_t process, uint64_t name)
+{
+	const uint64_t words[] = {next, name >> BEAM_ATOM_BITS, process, 0, name};
+
+	put(NAMED(i), words, sizeof(words));
+	if (process)
+		put64(process + (uint64_t)beam_rows[beam.row].registered, NAMED(i));
+}
+
+/* The second one in its slot, of a file without a symbol for it. */
+static void put_purger(void)
+{
+	elf.symbol[5].st_name = elf.symbol[4].st_name;
+	elf.segment.p_flags = PF_R | PF_W | PF_X;
+	elf.segment.p_memsz = 0x18000;
+	beam.purger = NAME;
+	put_table(OTHER, "atom_tab", SLOTS + 0x800);
+	put_table(TABLE, "process_reg", SLOTS);
+	put64(SLOTS + 8 * SLOT, NAMED(0));
+	put_name(0, NAMED(1), PROCESS + 0x2000, NAME + (32 << BEAM_ATOM_BITS));
+	put_name(1, 0, PROCESS, NAME);
+	attach_epoch();
+}
+
+START_TEST(without_a_symbol_the_purger_is_found_by_its_name)
+{
+	put_purger();
+	open_file();
+	beam_epoch_attach(&file, &memory, &beam, &walk);
+	ck_assert_uint_eq(beam.epoch_at, PROCESS + (uint64_t)beam_rows[0].reds);
+	ck_assert_uint_eq(walk.held.also, beam.epoch_at);
+}
+END_TEST
+
+static void unknown_atom(void) { beam.purger = 0; }
+static void another_table(void) { put_table(TABLE, "process_regs", SLOTS); }
+static void no_code(void) { put64(TABLE + 48, WORLD + 0x18000); }
+static void on_the_heap(void) { put32(TABLE + 56, 1); }
+static void too_many_slots(void) { put32(TABLE + 72, 64 - 21); }
+static void one_slot(void) { put32(TABLE + 72, 64); }
+static void another_name(void) { put_name(1, 0, PROCESS, NAME + 64); }
+static void endless(void) { put_name(1, NAMED(0), PROCESS, NAME + 64); }
+static void empty(void) { put64(SLOTS + 8 * SLOT, 0); }
+static void nowhere(void) { put64(SLOTS + 8 * SLOT, WORLD - 8); }
+static void of_a_port(void) { put64(NAMED(1) + 24, PROCESS); }
+static void was_renamed(void) { put64(PROCESS + (uint64_t)beam_rows[0].registered, NAMED(0)); }
+
+static void (*const unnamed[])(void) = {unknown_atom, another_table, no_code, on_the_heap, too_many_slots, one_slot,
+					another_name, endless, empty, nowhere, of_a_port, was_renamed};
+
+START_TEST(what_has_not_that_name_is_no_purger)
+{
+	put_purger();
+	unnamed[_i]();
+	open_file();
+	beam_epoch_attach(&file, &memory, &beam, &walk);
+	ck_assert_uint_eq(beam.epoch_at, 0);
+	ck_assert_uint_eq(walk.held.also, 0);
+}
+END_TEST
+
 static void no_walk(void) { walk.start = OTP_WALK_NONE; }
 static void no_purger_symbol(void) { elf.symbol[5].st_name = elf.symbol[4].st_name; }
 static void no_purger_yet(void) { put64(WORLD + PURGER, 0); }
@@ -198,6 +283,8 @@ Suite *runtime_beam_file_suite(void)
 	tcase_add_loop_test(t, what_lacks_a_mark_is_no_loop, 0, ARRAY_SIZE(unlike));
 	tcase_add_test(t, the_walk_copies_the_purgers_reductions);
 	tcase_add_loop_test(t, without_a_purger_there_is_no_epoch, 0, ARRAY_SIZE(without));
+	tcase_add_test(t, without_a_symbol_the_purger_is_found_by_its_name);
+	tcase_add_loop_test(t, what_has_not_that_name_is_no_purger, 0, ARRAY_SIZE(unnamed));
 	suite_add_tcase(s, t);
 	return s;
 }

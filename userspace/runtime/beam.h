@@ -75,6 +75,7 @@ struct beam {
 	uint64_t epoch_at;	  /* a counter that rises before code is freed; 0: it is not known */
 	uint64_t epoch;		  /* its value when it was found */
 	uint64_t initial_call, spawner; /* atoms that processes are named by; 0: unknown */
+	uint64_t purger;	  /* likewise, the name of the one that purges modules */
 };
 _Static_assert(sizeof(struct beam) <= RUNTIME_PARAMS * sizeof(uint64_t), "it is passed as params");
 
@@ -126,7 +127,11 @@ int beam_loop_step(const struct beam *b, const struct runtime_code *c, const str
  */
 bool beam_loop_is_own_word(const struct runtime_code *c, const struct runtime_place *at, uint64_t word);
 
-/* beam_epoch.c: whether code at an address may be of another module by now; after the first walk, to which it is added. */
+/* beam_registered.c: the process that is registered by that name, an atom. -ENOENT: none, or the table is not known. */
+int beam_registered(const struct runtime_file *file, struct memory *m, const struct beam *b, uint64_t name,
+		    uint64_t *ret);
+
+/* beam_epoch.c: whether code at an address may be of another module by now; after the walks, of which the first has it. */
 void beam_epoch_attach(const struct runtime_file *file, struct memory *m, struct beam *b, struct otp_walk *walk);
 int beam_epoch_now(const struct beam *b, struct memory *m, uint64_t *ret);
 uint64_t beam_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);

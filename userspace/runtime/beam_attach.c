@@ -236,8 +236,10 @@ int beam_attach(const struct runtime_file *file, struct memory *m, struct runtim
 	if (err)
 		return err;
 	beam_attach_stack(file, m, erts, (void *)ret->param, ret);
-	beam_epoch_attach(file, m, (void *)ret->param, &ret->walk);
 	if (beam_of(ret)->loop)
 		beam_loop_attach(file, beam_of(ret), ret);
-	return beam_attach_process(m, (void *)ret->param, ret);
+	err = beam_attach_process(m, (void *)ret->param, ret);
+	if (!err)
+		beam_epoch_attach(file, m, (void *)ret->param, &ret->walk);
+	return err;
 }

@@ -10,6 +10,7 @@
  * takes all schedulers to have passed through their queues (beam_bif_load.c,
  * code_ix.c). A reading of what is in force there, by which the count is still a
  * sample's, is of the code that the sample met.
+ * Where no symbol leads to the process, its name does.
  * Each purge raises it several times. So what was read under two values may be
  * of two loadings of one module at one place: RUNTIME_CODE_RECURS.
  */
@@ -35,12 +36,20 @@ int beam_epoch_now(const struct beam *b, struct memory *m, uint64_t *ret)
 	return 0;
 }
 
+static int beam_purger(const struct runtime_file *file, struct memory *m, const struct beam *b, uint64_t *ret)
+{
+	uint64_t at;
+
+	if (runtime_address(file, "erts_code_purger", &at))
+		return b->purger ? beam_registered(file, m, b, b->purger, ret) : -ENOENT;
+	return memory_u64(m, at, ret) || !*ret ? -ENOENT : 0;
+}
+
 void beam_epoch_attach(const struct runtime_file *file, struct memory *m, struct beam *b, struct otp_walk *walk)
 {
-	uint64_t at, purger;
+	uint64_t purger;
 
-	if (walk->start == OTP_WALK_NONE || !beam_rows[b->row].reds || runtime_address(file, "erts_code_purger", &at) ||
-	    memory_u64(m, at, &purger) || !purger)
+	if (walk->start == OTP_WALK_NONE || !beam_rows[b->row].reds || beam_purger(file, m, b, &purger))
 		return;
 	b->epoch_at = purger + (uint64_t)beam_rows[b->row].reds;
 	if (beam_epoch_now(b, m, &b->epoch))

@@ -22,6 +22,7 @@
 
 #define KEY	   "$initial_call"
 #define SPAWNER	   "proc_lib"
+#define PURGER	   "erts_code_purger" /* erts/preloaded/src/erts_code_purger.erl */
 #define DICT_DATA  24
 #define DICT_SLOTS 8u
 #define LIST_MAX   4u	/* pairs of a slot that are looked at */
@@ -58,7 +59,7 @@ struct beam_atom_head { uint64_t len, text; }; /* the length in the lowest 16 bi
 
 static bool beam_atom_is(const struct beam *b, struct memory *m, const struct beam_atom_head *head, const char *text)
 {
-	char have[sizeof(KEY)];
+	char have[sizeof(PURGER)];
 	size_t len = strlen(text);
 
 	return (uint16_t)head->len == len && memory_read(m, head->text + b->text, have, len) == 0 && !memcmp(have, text, len);
@@ -72,7 +73,7 @@ static void beam_find_atoms(struct beam *b, struct memory *m)
 
 	if (memory_u64(m, b->atoms, &segments))
 		return;
-	for (uint32_t i = 0; i < SEGMENTS_SEEN * SEGMENT_ATOMS && !(b->initial_call && b->spawner); i++) {
+	for (uint32_t i = 0; i < SEGMENTS_SEEN * SEGMENT_ATOMS && !(b->initial_call && b->spawner && b->purger); i++) {
 		if (!(i % SEGMENT_ATOMS) && (memory_u64(m, segments + 8ULL * (i / SEGMENT_ATOMS), &segment) || !segment ||
 					     memory_read(m, segment, atom, sizeof(atom))))
 			return;
@@ -84,6 +85,8 @@ static void beam_find_atoms(struct beam *b, struct memory *m)
 			b->initial_call = beam_atom_term(i);
 		else if (beam_atom_is(b, m, &head, SPAWNER))
 			b->spawner = beam_atom_term(i);
+		else if (beam_atom_is(b, m, &head, PURGER))
+			b->purger = beam_atom_term(i);
 	}
 }
 

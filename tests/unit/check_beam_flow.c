@@ -63,6 +63,47 @@ START_TEST(an_instruction_keeps_or_loses_what_it_writes)
 }
 END_TEST
 
+static const struct {
+	const char *text;
+	uint8_t code[16];
+	uint32_t len;
+	bool bare; /* behind it */
+} stores[] = {
+	{"nop", {0x90}, 1, true},
+	{"mov %rax,8(%r13)", {0x49, 0x89, 0x45, 8}, 4, true},
+	{"mov %rax,(%rcx)", {0x48, 0x89, 0x01}, 3, true},
+	{"add $16,%r13", {0x49, 0x83, 0xc5, 16}, 4, true},
+	{"mov 8(%r13),%rax", {0x49, 0x8b, 0x45, 8}, 4, true},
+	{"mov %rax,0(%r13)", {0x49, 0x89, 0x45, 0}, 4, false},
+	{"movq $0xb,0(%r13)", {0x49, 0xc7, 0x45, 0, 0x0b}, 8, false},
+	{"movups %xmm0,-8(%r13)", {0x41, 0x0f, 0x11, 0x45, 0xf8}, 5, false},
+	{"mov %rax,(%r13,%rcx)", {0x49, 0x89, 0x44, 0x0d, 0}, 5, false},
+	{"mov %r13,%rcx; mov %rax,(%rcx)", {0x4c, 0x89, 0xe9, 0x48, 0x89, 0x01}, 6, false},
+	{"sub $16,%r13", {0x49, 0x83, 0xed, 16}, 4, false},
+	{"lea -16(%r13),%r13", {0x4d, 0x8d, 0x6d, 0xf0}, 4, false},
+	{"add %rax,%r13", {0x49, 0x01, 0xc5}, 3, false},
+	{"mov 0(%r13),%rbx", {0x49, 0x8b, 0x5d, 0}, 4, false},
+	{"mov 0x58(%rbp),%r13", {0x4c, 0x8b, 0x6d, STOP}, 4, false},
+	{"je over it; mov %rax,0(%r13)", {0x74, 4, 0x49, 0x89, 0x45, 0}, 6, false},
+	{"xor %ebx,%ebx", {0x31, 0xdb}, 2, false},
+};
+
+START_TEST(a_word_that_is_put_at_the_stack_pointer_is_noticed)
+{
+	uint8_t code[32] = {0xff, 0x23}, entry[4] = {1 << 2};
+	const uint32_t len = 2 + stores[_i].len + 1;
+	struct beam_flow_run runs[16];
+	int n;
+
+	memcpy(code + 2, stores[_i].code, stores[_i].len);
+	code[len - 1] = 0x90;
+	n = beam_flow_read(&(struct beam_flow_code){.code = code, .len = len, .entry = entry, .stop = STOP}, runs,
+			   ARRAY_SIZE(runs));
+	ck_assert_int_gt(n, 0);
+	ck_assert_msg(runs[n - 1].bare == stores[_i].bare, "%s: %d", stores[_i].text, runs[n - 1].bare);
+}
+END_TEST
+
 #define LEA_RDX	   0x48, 0x8d, 0x14, 0xc3 /* lea (%rbx,%rax,8),%rdx: where it calls */
 #define MOV_CODE   0x48, 0x8b, 0x2a	  /* mov (%rdx),%rbp */
 #define MOV_OTHER  0x48, 0x8b, 0x29	  /* mov (%rcx),%rbp */
@@ -115,6 +156,7 @@ Suite *beam_flow_suite(void)
 	TCase *t = tcase_create("beam_flow");
 
 	tcase_add_loop_test(t, an_instruction_keeps_or_loses_what_it_writes, 0, ARRAY_SIZE(cases));
+	tcase_add_loop_test(t, a_word_that_is_put_at_the_stack_pointer_is_noticed, 0, ARRAY_SIZE(stores));
 	tcase_add_loop_test(t, the_jump_to_code_that_was_loaded_before_tells_its_place, 0, ARRAY_SIZE(calls));
 	suite_add_tcase(s, t);
 	return s;

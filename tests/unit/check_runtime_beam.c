@@ -564,16 +564,20 @@ START_TEST(a_step_out_of_the_interpreter_is_into_what_it_reads)
 
 	set_loop(BW_INFO(0, 0) + 0x30, 0, STACK);
 	ck_assert_int_eq(step_from_loop(0, true, &step), 0);
-	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x31);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x31 + BEAM_BARE);
 	ck_assert_uint_eq(step.sp, STACK);
 	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP | RUNTIME_STEP_DATA | RUNTIME_STEP_LOOP);
 	/* Where the place is no word, the function is not known. */
 	set_loop(BW_INFO(0, 0) + 0x33, 0, STACK);
 	ck_assert_int_eq(step_from_loop(0, true, &step), 0);
-	ck_assert_uint_eq(step.pc, BEAM_NO_PLACE + 1);
+	ck_assert_uint_eq(step.pc, BEAM_NO_PLACE + 1 + BEAM_BARE);
 	put64(WORLD + 0x50000 + 56, BW_INFO(0, 1) + 0x60);
 	ck_assert_int_eq(step_from_loop(0x29, false, &step), 0);
-	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x61);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x61 + BEAM_BARE);
+	/* Where the interpreter returns, the word at the stack pointer is the place itself. */
+	set_loop(BW_INFO(0, 0) + 0x30, 0, STACK);
+	ck_assert_int_eq(step_from_loop(0x36, true, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x31);
 }
 END_TEST
 
@@ -613,6 +617,28 @@ START_TEST(a_function_that_calls_is_not_its_own_caller)
 	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), 0);
 	ck_assert_uint_eq(step.pc, call[_i].caller);
 	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP | RUNTIME_STEP_DATA);
+}
+END_TEST
+
+/* The same words, but the interpreter's own code has not put the one there: a function that calls itself, before it does. */
+START_TEST(a_function_that_was_called_by_itself_is_its_own_caller)
+{
+	const uint64_t place = BW_INFO(0, 1) + 0x38;
+	uint64_t reg[OTP_REGS_MAX] = {0};
+	struct runtime_place at = {.valid = 3 << 6, .reg = reg, .load = word_of_world, .left_sp = STACK};
+	struct runtime_step step;
+
+	set_loop(place, 0, STACK);
+	ck_assert_int_eq(step_from_loop(0, true, &step), 0);
+	put64(STACK, place + 8);
+	put64(STACK + 8, BW_INFO(1, 1) + 0x50);
+	at.pc = step.pc;
+	reg[6] = reg[7] = step.sp;
+	ck_assert_int_eq(code(at.pc - 1), 0);
+	ck_assert_uint_eq(made.code.start, BW_INFO(0, 1));
+	step = (struct runtime_step){0};
+	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), 0);
+	ck_assert_uint_eq(step.pc, place + 8);
 }
 END_TEST
 
@@ -779,6 +805,7 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, a_step_out_of_the_interpreter_is_into_what_it_reads);
 	tcase_add_test(t, a_stack_that_was_moved_is_where_the_process_has_it);
 	tcase_add_loop_test(t, a_function_that_calls_is_not_its_own_caller, 0, 5);
+	tcase_add_test(t, a_function_that_was_called_by_itself_is_its_own_caller);
 	tcase_add_test(t, instructions_of_no_module_are_shared);
 	suite_add_tcase(s, t);
 	return s;

@@ -30,15 +30,16 @@
 /* Of a value: who holds it. */
 struct holders { uint64_t slots; uint32_t regs; };
 /*
+ * bare: as of struct beam_flow_run.
  * next: registers of one value, perhaps the next instruction's place; code: those with what it leads to, as it was
  * loaded. Where several ways meet, the values may be other ones on each.
  */
-struct beam_flow_state { struct holders place, stack; uint32_t next, code; };
+struct beam_flow_state { struct holders place, stack; uint32_t next, code; bool bare; };
 
 static const struct beam_flow_state unreached = {{UINT64_MAX, UINT32_MAX}, {UINT64_MAX, UINT32_MAX}, UINT32_MAX,
-						 UINT32_MAX};
+						 UINT32_MAX, true};
 static const struct beam_flow_state unknown;
-static const struct beam_flow_state begun = {.place = {0, 1u << X86_BX}, .stack = {0, 1u << STACK_REG}};
+static const struct beam_flow_state begun = {.place = {0, 1u << X86_BX}, .stack = {0, 1u << STACK_REG}, .bare = true};
 
 static int beam_flow_decode(const struct beam_flow_code *c, uint32_t offset, struct x86_insn *i)
 {
@@ -141,6 +142,7 @@ static void beam_flow_load(struct beam_flow_state *s, const struct beam_flow_cod
 	const bool returns = i->memory.exact && !i->n && holders_have(&s->stack, i->base);
 	const bool stop = i->memory.exact && i->base != X86_SP && i->n == c->stop && i->reg == STACK_REG;
 
+	s->bare &= !returns && !stop;
 	holders_set(&s->place, i->reg, holders_load(&s->place, i) || returns);
 	holders_set(&s->stack, i->reg, holders_load(&s->stack, i) || stop);
 }
@@ -169,6 +171,17 @@ static bool beam_flow_moves_sp(const struct x86_insn *i)
 	}
 }
 
+/* A return address is put at the stack pointer, or that moves down to what a former call has left there. */
+static void beam_flow_put(struct beam_flow_state *s, const struct x86_insn *i)
+{
+	const struct x86_memory *m = &i->memory;
+	const bool moves = i->kind == INSN_ADD || (i->kind == INSN_COPY && i->reg == i->base);
+
+	if (i->writes == X86_WRITES_ALL || (moves && i->n <= 0 && holders_have(&s->stack, i->reg)) ||
+	    (m->written && (!m->exact || m->disp <= 0) && holders_have(&s->stack, m->base)))
+		s->bare = false;
+}
+
 /* What rbx is made a copy of, or a word is loaded by, may be the next place: rbx has it first. */
 static void beam_flow_expect(struct beam_flow_state *s, const struct x86_insn *i)
 {
@@ -194,6 +207,7 @@ static void beam_flow_expect(struct beam_flow_state *s, const struct x86_insn *i
 static void beam_flow_run(struct beam_flow_state *s, const struct beam_flow_code *c, const struct x86_insn *i)
 {
 	beam_flow_expect(s, i);
+	beam_flow_put(s, i);
 	if (beam_flow_moves_sp(i))
 		s->place.slots = s->stack.slots = 0;
 	switch (i->kind) {
@@ -231,6 +245,7 @@ static bool beam_flow_meet(struct beam_flow_state *to, const struct beam_flow_st
 	to->stack.slots &= with->stack.slots;
 	to->next &= with->next;
 	to->code &= with->code;
+	to->bare &= with->bare;
 	return memcmp(&before, to, sizeof(before)) != 0;
 }
 
@@ -349,12 +364,13 @@ static void beam_flow_note(struct beam_flow *f, uint32_t offset, const struct x8
 			   const struct beam_flow_state *s)
 {
 	struct beam_flow_run here = {.start = offset, .end = offset + i->len, .place = beam_flow_choose(&s->place),
-				.stack = beam_flow_choose(&s->stack)};
+				     .stack = beam_flow_choose(&s->stack)};
 	struct beam_flow_run *last = f->nr ? &f->runs[f->nr - 1] : NULL;
 
+	here.bare = s->bare && here.place != BEAM_FLOW_NOWHERE;
 	if (here.place == BEAM_FLOW_NOWHERE && f->looked_ahead++ < AHEADS_MAX)
 		here.place = beam_flow_ahead(f->code, offset, beam_flow_is_unreached(s) ? &unknown : s);
-	if (last && last->end == offset && last->place == here.place && last->stack == here.stack)
+	if (last && last->end == offset && last->place == here.place && last->stack == here.stack && last->bare == here.bare)
 		last->end = here.end;
 	else if (f->nr < f->max)
 		f->runs[f->nr++] = here;

@@ -6,12 +6,13 @@
  * of one, it moves them elsewhere and computes with these registers.
  *
  * Private to beam*.c. Called by decoders. Bytes that are no instructions have
- * both nowhere. Bounds: BEAM_FLOW_CODE_MAX bytes, for each of which 40 bytes are used
+ * both nowhere. Bounds: BEAM_FLOW_CODE_MAX bytes, for each of which 48 bytes are used
  * meanwhile. Cost: some milliseconds for the 47 KiB of OTP 23.
  */
 #ifndef OTP_RUNTIME_BEAM_FLOW_H
 #define OTP_RUNTIME_BEAM_FLOW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define BEAM_FLOW_CODE_MAX (128u << 10)
@@ -30,6 +31,11 @@ struct beam_flow_code {
 struct beam_flow_run {
 	uint32_t start, end;
 	uint32_t place, stack; /* BEAM_FLOW_REGISTER + number, BEAM_FLOW_SLOT + word, or BEAM_FLOW_NOWHERE */
+	/*
+	 * The instruction of BEAM has not written to the word at the stack pointer so far, nor returned by it, nor begun a
+	 * frame: a return address there is that of the running function itself, not of one that it calls.
+	 */
+	bool bare;
 };
 
 /* All runs, in order: how many; what exceeds max is left out. -ENOMEM; -EBADMSG: too long, or it does not settle. */

@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const uint64_t places[] = {VW_CODE_START + 0x20,		  VW_CODE_START + 0x70,
 					  VW_BUILTINS + 0x210,		  VW_BUILTINS + 0x410,
 					  VW_WASM_START(VW_FIRST) + 0x20, VW_WASM_START(VW_SECOND),
-					  VW_WASM_START(VW_TO_JS)};
+					  VW_WASM_START(VW_TO_JS),	  VW_COPY + 0x410};
 	static struct runtime_attached a;
 	static struct runtime_code_made made;
 
@@ -62,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	v8_world_make(&a, data[1] % VW_ROWS);
 	v8_wasm_put(&a, data[1] % VW_ROWS);
 	v8_put_scripts(&v8_rows[data[1] % VW_ROWS], VW_ISOLATE);
+	v8_put_copy(&a);
 	for (size_t i = 2; i < size;)
 		i += world_lay(data + i, size - i);
 	memset(&made, 0, sizeof(made));

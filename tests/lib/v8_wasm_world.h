@@ -134,4 +134,15 @@ static inline void v8_wasm_put(struct runtime_attached *a, uint16_t row_index)
 	v8_put_wasm_inlined(row);
 }
 
+/* Builtins beside the code of an isolate that lies far from the file. */
+#define VW_COPY		    (WORLD + 0x50000)
+#define VW_ISOLATE_BUILTINS 0x8000
+
+static inline void v8_put_copy(struct runtime_attached *a)
+{
+	((struct v8 *)a->param)->isolate_builtins = VW_ISOLATE_BUILTINS;
+	put(VW_COPY, world + (VW_BUILTINS - WORLD), 0x1000);
+	put64(VW_ISOLATE + VW_ISOLATE_BUILTINS, VW_COPY);
+}
+
 #endif

@@ -702,6 +702,62 @@ START_TEST(each_isolate_has_its_epochs)
 }
 END_TEST
 
+/* A bytecode's handler in a copy, whose caller is in the copy too, as its names are the file's. */
+START_TEST(a_copy_of_builtins_is_left_as_the_files_own)
+{
+	const uint64_t at = VW_COPY + 0x420, own = FP - 0x80;
+	struct runtime_step s;
+
+	attach_epoch();
+	v8_put_copy(&attached);
+	put64(own, FP);
+	put64(own + 8, VW_COPY + 0x80);
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x111);
+	put64(FP - 8, VW_SCOPE(0));
+	put64(FP - 16, VW_FUNCTION);
+	put64(FP - 32, VW_BYTECODES);
+	ck_assert_int_eq(code_of_heap_at(at, HEAP), 0);
+	ck_assert_uint_eq(made.code.kind, V8_HANDLER);
+	ck_assert_uint_eq(made.code.start, VW_COPY + 0x400);
+	ck_assert_uint_eq(made.code.end, VW_COPY + 0x500);
+	ck_assert_uint_eq(made.code.copy_of, VW_BUILTINS + 0x400);
+	ck_assert_uint_eq(made.code.flags, RUNTIME_CODE_OF_EPOCH);
+	ck_assert_uint_eq(made.code.epoch, epoch_of(6));
+	fp = own;
+	ck_assert_int_eq(step(at, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x111);
+	ck_assert_uint_eq(s.own.key, VW_BYTECODES);
+	ck_assert_int_eq(code_at(VW_BUILTINS + 0x420), 0);
+	ck_assert_uint_eq(made.code.copy_of, 0);
+	fp = own;
+	ck_assert_int_eq(step(VW_BUILTINS + 0x420, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.own.key, 0);
+}
+END_TEST
+
+/* It is asked for again in each epoch of the heap that has it, and gone with the isolate. */
+START_TEST(a_copy_of_builtins_is_there_as_long_as_its_isolate)
+{
+	const uint64_t at = VW_COPY + 0x120;
+
+	attach_epoch();
+	ck_assert_int_eq(code_of_heap_at(at, HEAP), -ENOENT);
+	put_second_isolate(4);
+	v8_put_copy(&attached);
+	put64(VW_ISOLATE + VW_ISOLATE_BUILTINS, VW_BUILTINS);
+	put64(VW_ISOLATE_2 + VW_ISOLATE_BUILTINS, VW_COPY);
+	ck_assert_int_eq(code_of_heap_at(at, 4), 0);
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	made.known_epoch = made.code.epoch;
+	ck_assert_int_eq(code_of_heap_at(at, 4), -EALREADY);
+	put32(VW_ISOLATE_2 + v8_row(v8_of(&attached))->isolate_epoch, 1);
+	ck_assert_int_eq(code_of_heap_at(at, 4), 0);
+	put64(VW_NODE(7), 0);
+	ck_assert_int_eq(code_of_heap_at(at, 4), -ESTALE);
+}
+END_TEST
+
 /* Its module is held until a collection of the whole heap. */
 START_TEST(code_of_webassembly_is_of_its_samples_epoch)
 {
@@ -1103,6 +1159,8 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, until_there_is_an_isolate_nothing_is_attached);
 	tcase_add_loop_test(t, a_walk_copies_counters_and_the_number_of_the_thread, 0, VW_ROWS);
 	tcase_add_test(t, each_isolate_has_its_epochs);
+	tcase_add_test(t, a_copy_of_builtins_is_left_as_the_files_own);
+	tcase_add_test(t, a_copy_of_builtins_is_there_as_long_as_its_isolate);
 	tcase_add_test(t, code_of_webassembly_is_of_its_samples_epoch);
 	tcase_add_test(t, of_an_isolate_that_has_ended_nothing_is_known);
 	tcase_add_test(t, where_a_thread_keeps_its_isolate_is_not_known_the_only_one_has_epochs);

@@ -61,6 +61,7 @@ struct runtime_code {
 	uint64_t word[RUNTIME_CODE_WORDS]; /* the runtime's own, for step */
 	char name[RUNTIME_CODE_NAME];	    /* where no function runs: what it is, as "[call_stub]"; "": nothing to say */
 	uint32_t nr_functions, nr_nodes, nr_rows, reserved2;
+	uint64_t copy_of; /* of a copy of code of a file: where that begins, whose symbols name it; 0: it is none */
 };
 
 /* As the decoder makes it. */

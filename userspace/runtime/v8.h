@@ -56,6 +56,7 @@ struct v8 {
 	uint64_t setup;	    /* what makes the frame of code of WebAssembly that counts its calls; 0: there is none */
 	uint64_t handlers;  /* the first function that runs a bytecode: all behind do */
 	uint64_t wasm;	    /* a pointer to what manages code of WebAssembly; 0: where it lies is not known */
+	uint64_t isolate_builtins; /* of an Isolate: a pointer to the builtins that it runs, or their copy; 0: not known */
 	uint64_t isolate;   /* whose counters each sample has; 0: those of the thread's own */
 	uint64_t epoch;	    /* when it was attached, of the only isolate; 0: there were others, or it is not known */
 	uint64_t has_epochs; /* not 0: walks copy the counters of a heap */
@@ -161,6 +162,8 @@ int v8_epoch_attach(struct v8 *v, struct memory *m, struct otp_walk *walk);
 /* Zeros: not known. Those of a heap (struct runtime_ops), which may have ended; heap 0: of the only one. */
 struct v8_epochs { uint64_t epoch, moved, isolate; };
 int v8_epochs_now(const struct v8 *v, struct memory *m, uint32_t heap, struct v8_epochs *ret);
+/* How far behind the file's builtins those lie that have pc, by the isolate's pointer to them. -ENOENT: none of its. */
+int v8_isolate_copy(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t *ret);
 uint64_t v8_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 uint64_t v8_moved(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 

@@ -142,6 +142,20 @@ static int v8_attach_builtins(const struct runtime_file *file, struct memory *m,
 	return err || v8_builtin_find(v, m, v->trampoline, &start, &v->trampoline_end) ? err : -ENOTSUP;
 }
 
+/* Where an Isolate keeps them, its accessor tells: mov rax, [rdi + n]; ret. From V8 13 on there is none. */
+static void v8_attach_isolate_builtins(const struct runtime_file *file, struct memory *m, struct v8 *v)
+{
+	uint8_t code[8];
+	uint64_t at;
+	uint32_t offset;
+
+	if (runtime_address(file, "_ZNK2v88internal7Isolate18embedded_blob_codeEv", &at) ||
+	    memory_read(m, at, code, sizeof(code)) || memcmp(code, "\x48\x8b\x87", 3) != 0 || code[7] != 0xc3)
+		return;
+	memcpy(&offset, code + 3, sizeof(offset));
+	v->isolate_builtins = offset;
+}
+
 /* --- WebAssembly --- */
 
 /* The function that returns the code manager only loads a pointer, whose symbol is local: mov rax, [rip + n]; ret. */
@@ -180,6 +194,7 @@ int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_
 		snprintf(why, RUNTIME_WHY_MAX, "where its builtins lie is not known: it has no symbols");
 	if (err)
 		return err;
+	v8_attach_isolate_builtins(file, m, v);
 	v8_attach_wasm(file, m, v);
 	v8_epoch_chain(v, file, m, &ret->walk);
 	err = v8_epoch_attach(v, m, &ret->walk);

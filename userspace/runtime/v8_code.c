@@ -62,20 +62,47 @@ static uint32_t v8_builtin_first(const struct v8 *v, const struct runtime_code *
 	return c->start == v->leave ? V8_FRAMED : (c->kind == V8_PROLOGUE ? 2 : 1);
 }
 
-/* It has no name: the file's symbols have. */
-static int v8_builtin(const struct v8 *v, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+/* It has no name: the file's symbols have. copy: how far behind the file's it lies. */
+static int v8_builtin(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t copy, struct runtime_code_made *ret)
 {
 	struct runtime_code *c = &ret->code;
+	uint32_t first;
 
-	if (!v8_builtin_find(v, m, pc, &c->start, &c->end))
+	if (!v8_builtin_find(v, m, pc - copy, &c->start, &c->end))
 		return -ENOENT;
+	c->kind = v8_builtin_kind(v, c->start);
+	first = v8_builtin_first(v, c);
+	c->copy_of = copy ? c->start : 0;
+	c->start += copy;
+	c->end += copy;
 	c->identity[0] = c->start;
 	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
 		return -EALREADY;
-	c->kind = v8_builtin_kind(v, c->start);
-	c->flags = RUNTIME_CODE_LASTS;
-	v8_events(m, c, v8_builtin_first(v, c));
+	v8_events(m, c, first);
 	return 0;
+}
+
+static int v8_builtin_of_file(const struct v8 *v, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	ret->code.flags = RUNTIME_CODE_LASTS;
+	return v8_builtin(v, m, pc, 0, ret);
+}
+
+/*
+ * Where an isolate's code lies too far from the file for calls, the builtins are beside it a second time: V8 maps the file
+ * again, or, before V8 11, has a copy of them, as long as the isolate lives (code-range.cc, RemapEmbeddedBuiltins).
+ */
+static int v8_builtin_copied(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t epoch, struct runtime_code_made *ret)
+{
+	uint64_t copy;
+
+	if (v8_isolate_copy(v, m, pc, &copy))
+		return -ENOENT;
+	ret->code.epoch = epoch;
+	ret->code.flags = epoch ? RUNTIME_CODE_OF_EPOCH : 0;
+	if (ret->known_epoch != epoch)
+		memset(ret->known, 0, sizeof(ret->known));
+	return v8_builtin(v, m, pc, copy, ret);
 }
 
 /* --- code that was compiled --- */
@@ -248,7 +275,9 @@ static int v8_code_of_epoch(const struct v8 *v, struct memory *m, uint64_t pc, s
 			return -EFAULT;
 		if (ret->heap && !before.epoch && !v->isolate)
 			return -ESTALE;
-		err = v8_code_outside(v, m, pc, ret);
+		err = v8_builtin_copied(v, m, pc, before.epoch, ret);
+		if (err == -ENOENT)
+			err = v8_code_outside(v, m, pc, ret);
 		if (err == -ENOENT)
 			err = v8_code_on_heap(v, m, pc, before.epoch, ret);
 		if (v8_epochs_now(v, m, ret->heap, &after))
@@ -264,6 +293,6 @@ int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, str
 	const struct v8 *v = v8_of(a);
 
 	if (pc >= v->builtins && pc < v->builtins_end)
-		return v8_builtin(v, m, pc, ret);
+		return v8_builtin_of_file(v, m, pc, ret);
 	return v8_code_of_epoch(v, m, pc, ret);
 }

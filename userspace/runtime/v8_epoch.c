@@ -85,6 +85,23 @@ static int v8_isolate_of(const struct v8 *v, struct memory *m, uint32_t heap, ui
 	return err == -EAGAIN ? 0 : err;
 }
 
+int v8_isolate_copy(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t *ret)
+{
+	struct v8_list at;
+	uint64_t start;
+	int err = v->isolate_builtins ? v8_isolates(v, m, &at) : -ENOENT;
+
+	for (uint32_t i = 0; !err && i < ISOLATES_MAX; i++) {
+		if (memory_u64(m, at.isolate + v->isolate_builtins, &start) == 0 && pc >= start &&
+		    pc - start < v->builtins_end - v->builtins) {
+			*ret = start - v->builtins;
+			return 0;
+		}
+		err = at.next ? memory_read(m, at.next, &at, sizeof(at)) : -ENOENT;
+	}
+	return -ENOENT;
+}
+
 static struct v8_epochs v8_epochs_of(uint32_t heap, uint64_t counters)
 {
 	const uint64_t high = (uint64_t)heap << 32;

@@ -257,10 +257,13 @@ int v8_step(const struct runtime_attached *a, const struct runtime_code *c, cons
 	    struct runtime_step *ret)
 {
 	const struct v8 *v = v8_of(a);
+	struct runtime_place copied = *at;
 
+	if (c->copy_of)
+		copied.moved = c->start - c->copy_of;
 	switch (c->kind) {
 	case V8_HANDLER:
-		return v8_step_handler(v, c, at, ret);
+		return v8_step_handler(v, c, &copied, ret);
 	case V8_STUB:
 	case V8_WASM:
 		return v8_step_stub(c, at, ret);

@@ -4,7 +4,8 @@
 // which each lives for as many milliseconds as the second argument says, by default one at a time for three calls; in its
 // second half it is called with values of other types, for which its code was not made. While N runs, the thread is "f_N".
 // With a third argument, so many workers do the same, each with numbers of its own and for some seconds: then another one
-// begins, in memory that the former one has left.
+// begins, in memory that the former one has left. With a fourth one, so many workers that do nothing come first, and have the
+// places near node's own code.
 "use strict";
 
 const { Worker, isMainThread, threadId } = require("worker_threads"), { writeFileSync } = require("fs");
@@ -80,8 +81,10 @@ function employ() {
 		new Worker(__filename, { argv: process.argv.slice(2) }).on("exit", employ);
 }
 
-const workers = Number(process.argv[4] || 0);
+const workers = Number(process.argv[4] || 0), idle = isMainThread ? Number(process.argv[5] || 0) : 0;
 
+for (let i = 0; i < idle; i++)
+	new Worker(`setTimeout(() => {}, ${end - Date.now()})`, { eval: true });
 for (let i = 0; isMainThread && i < workers; i++)
 	employ();
 if (!isMainThread)

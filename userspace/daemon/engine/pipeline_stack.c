@@ -66,6 +66,7 @@ static void stack_add_native(struct pipeline *p, const struct attempt *a, uint32
 		return;
 	to = &w->frames[w->count++];
 	*to = p->stack.frames[index];
+	runtimes_set_original(p->runtimes, index, to);
 	stack_name_generated(p, a, index, to);
 	w->named += !!(to->flags & FRAME_NAMED);
 }

@@ -120,6 +120,8 @@ int runtimes_stack(struct runtimes *r, const struct unwind_stack *stack, bool fi
 bool runtimes_is_loop(const struct runtimes *r, uint32_t index);
 uint32_t runtimes_expand(struct runtimes *r, const struct unwind_stack *stack, uint32_t i,
 			 struct frame to[RUNTIMES_EXPANDED]);
+/* f is that native frame. If it is in a copy of code of the runtime's file, it becomes one in the file. */
+void runtimes_set_original(struct runtimes *r, uint32_t i, struct frame *f);
 
 /* Whether a runtime of the process whose stack was begun makes code: what is not known of it may be that runtime's. */
 bool runtimes_own_code(const struct runtimes *r);

@@ -620,6 +620,25 @@ uint32_t runtimes_walked_position(struct runtimes *r, const struct runtime_slot 
 	return 0;
 }
 
+/* Where the runtime has copied it from. */
+void runtimes_set_original(struct runtimes *r, uint32_t i, struct frame *f)
+{
+	const bool caller = f->flags & FRAME_CALLER;
+	const struct mapping *m;
+	struct runtime_slot *s;
+	struct code_entry *e;
+	uint64_t pc;
+
+	if (!runtimes_own(r, i) || runtimes_code_at(r, f->pc - caller, &s, &e) || !e->code->copy_of)
+		return;
+	pc = f->pc - e->code->start + e->code->copy_of;
+	m = space_find(r->stack_process->space, pc - caller);
+	if (!m || m->file->binary != s->binary)
+		return;
+	f->pc = pc;
+	f->map = m;
+}
+
 static uint32_t runtimes_name_region(const struct runtime_slot *s, const struct code_entry *e, struct frame *to)
 {
 	if (!e->name)

@@ -473,6 +473,55 @@ static uint64_t caller_at(uint32_t offset)
 	return s.pc - WORLD;
 }
 
+/* In each version; a moment after it ran, as it was deoptimized. */
+START_TEST(optimized_code_without_data_is_its_frames_function)
+{
+	const struct v8_row *row = &v8_rows[_i];
+	struct runtime_step s;
+
+	setup_row((uint16_t)_i);
+	v8_put_smi(VW_ARRAY(0) - 1 + 8, 0);
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x20), 0);
+	ck_assert_uint_eq(made.code.kind, V8_PARTED);
+	ck_assert_uint_eq(made.code.nr_functions, 0);
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x111);
+	put64(FP - 8, VW_SCOPE(0));
+	put64(FP - 16, VW_SHARED(1));
+	ck_assert_int_eq(step(VW_CODE_START + 0x20, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x111);
+	ck_assert_uint_eq(s.own.key, VW_SHARED(1));
+	ck_assert_uint_eq(s.own.flags, RUNTIME_MOVED);
+	ck_assert_int_eq(step(VW_CODE_START + 2, true, FP - 0x100, &s), 0); /* in the register */
+	ck_assert_uint_eq(s.own.key, VW_FUNCTION);
+	ck_assert_int_eq(step(VW_CODE_START + 8, true, FP, &s), 0); /* its words are being pushed */
+	ck_assert_uint_eq(s.own.key, 0);
+	ck_assert_int_eq(step(VW_CODE_START + 0x53, true, FP, &s), 0); /* its frame is taken down */
+	ck_assert_uint_eq(s.own.key, 0);
+	ck_assert_int_eq(step(VW_CODE_START + 0x54, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.own.key, 0);
+	ck_assert_int_eq(step(VW_CODE_START + 0x20, false, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.own.key, VW_SHARED(1));
+	v8_put_smi(VW_ARRAY(0) - 1 + 8, row->deopt_inlining + 10);
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x20), 0);
+	ck_assert_uint_eq(made.code.kind, V8_OPTIMIZED);
+}
+END_TEST
+
+/* Which code it was is lost with the data. */
+START_TEST(code_that_was_parted_from_its_data_is_not_what_was_known)
+{
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	v8_put_smi(VW_ARRAY(0) - 1 + 8, 0);
+	ck_assert_int_eq(code_at(VW_CODE_START), -ESTALE);
+	memset(made.known, 0, sizeof(made.known));
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	ck_assert_int_eq(code_at(VW_CODE_START), -EALREADY);
+}
+END_TEST
+
 START_TEST(code_that_takes_a_frame_over_has_it_from_its_begin)
 {
 	static const uint8_t code[] = {0x48, 0x83, 0xec, 0x18, 0x90, 0x48, 0x8b, 0xe5, 0x5d, 0x49, 0x83, 0xf8, 0x02,
@@ -1185,6 +1234,8 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_scope_that_extends_its_context_has_a_name);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
 	tcase_add_test(t, the_caller_is_found_before_in_and_behind_a_frame);
+	tcase_add_loop_test(t, optimized_code_without_data_is_its_frames_function, 0, VW_ROWS);
+	tcase_add_test(t, code_that_was_parted_from_its_data_is_not_what_was_known);
 	tcase_add_test(t, code_that_takes_a_frame_over_has_it_from_its_begin);
 	tcase_add_test(t, baseline_code_has_its_frame_from_its_first_call_on);
 	tcase_add_test(t, a_bytecode_that_runs_stands_for_its_function);

@@ -63,6 +63,8 @@ static uint64_t fake_code_epoch(const struct runtime_attached *a, const uint64_t
 	return nr_root == 2 && code_epoch ? root[1] : 0;
 }
 
+static uint64_t stub_is_copy_of;
+
 static int fake_code_at(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
 	if (code_is_gone || (pc & 0xfff) >= 0x100)
@@ -72,7 +74,8 @@ static int fake_code_at(const struct runtime_attached *a, struct memory *m, uint
 	ret->code.identity[0] = code_identity;
 	ret->code.epoch = code_epoch;
 	if (ret->code.start == 0x72000) {
-		strcpy(ret->code.name, "[fake stub]");
+		strcpy(ret->code.name, stub_is_copy_of ? "" : "[fake stub]");
+		ret->code.copy_of = stub_is_copy_of;
 		return 0;
 	}
 	for (int i = 0; i < 2; i++) {
@@ -670,6 +673,26 @@ START_TEST(frames_in_code_are_left_and_named_as_the_runtime_says)
 }
 END_TEST
 
+START_TEST(a_copy_of_code_of_a_file_is_shown_as_the_files)
+{
+	struct frame f;
+
+	stub_is_copy_of = 0x2000;
+	map_code();
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC, false), 0);
+	ck_assert_str_eq(expand(2, 0), "");
+	f = stack.frames[2];
+	runtimes_set_original(runtimes, 2, &f);
+	ck_assert_uint_eq(f.pc, 0x2020);
+	ck_assert_ptr_eq(f.map->file, file);
+	f = stack.frames[1];
+	runtimes_set_original(runtimes, 1, &f);
+	ck_assert_uint_eq(f.pc, 0x71040);
+	stub_is_copy_of = 0;
+	unwinder_free(unwinder);
+}
+END_TEST
+
 START_TEST(a_full_table_of_functions_begins_anew_for_code_as_well)
 {
 	struct sample s;
@@ -1084,6 +1107,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, program_after_an_exec_has_none);
 	tcase_add_test(t, walks_that_nobody_knows_are_left_out);
 	tcase_add_test(t, frames_in_code_are_left_and_named_as_the_runtime_says);
+	tcase_add_test(t, a_copy_of_code_of_a_file_is_shown_as_the_files);
 	tcase_add_test(t, a_full_table_of_functions_begins_anew_for_code_as_well);
 	tcase_add_test(t, regions_of_one_process_cost_others_no_functions);
 	tcase_add_test(t, code_that_is_another_by_now_is_not_named);

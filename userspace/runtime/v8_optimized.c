@@ -357,11 +357,29 @@ static void v8_opt_rows(struct v8_opt *o)
 	}
 }
 
+/*
+ * Code that nothing can leave has no data. Before V8 11 data are taken from code that is wrong as soon as no frame of it is
+ * left (heap.cc, InvalidateCodeDeoptimizationData), which may be a moment after it ran. What it was known to be before
+ * cannot be told to be this.
+ */
+static int v8_optimized_parted(struct runtime_code_made *ret)
+{
+	static const uint64_t none[RUNTIME_CODE_IDENTITY];
+
+	if (!memcmp(ret->known, ret->code.identity, sizeof(ret->known)))
+		return -EALREADY;
+	if (memcmp(ret->known, none, sizeof(none)) != 0)
+		return -ESTALE;
+	ret->code.kind = V8_PARTED;
+	return 0;
+}
+
 int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, bool maglev, struct runtime_code_made *ret)
 {
 	static struct v8_opt o;
 	const struct v8_row *row = v8_row(v);
 	uint64_t shared, table, id;
+	int32_t length;
 	int err;
 
 	memset(o.function, 0, sizeof(o.function));
@@ -373,6 +391,10 @@ int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, bool magle
 	o.maglev = maglev;
 	o.nr = 0;
 	err = v8_field(m, code, row->code_interpreted, &o.data);
+	if (!err)
+		err = v8_smi(m, o.data, v->array_length, &length);
+	if (!err && !length)
+		return v8_optimized_parted(ret);
 	if (!err)
 		err = v8_opt_word(&o, o.data, row->deopt_shared, &shared);
 	if (!err && row->shared_wrapped)

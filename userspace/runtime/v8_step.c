@@ -63,8 +63,8 @@ static int v8_step_own(const struct v8 *v, const struct runtime_place *at, uint6
 	return 0;
 }
 
-/* While its frame is made. Where it is taken down, the register has the function that was called last. */
-static bool v8_step_is_entering(const struct runtime_code *c, const struct runtime_place *at)
+/* Where the first frame begins; UINT32_MAX: there is none. */
+static uint32_t v8_step_frame_begins(const struct runtime_code *c)
 {
 	for (uint32_t i = 0; i < V8_EVENTS; i++) {
 		uint32_t event = (uint32_t)(c->word[i / 2] >> i % 2 * 32);
@@ -72,9 +72,17 @@ static bool v8_step_is_entering(const struct runtime_code *c, const struct runti
 		if (!event)
 			break;
 		if ((event & 0xff) == V8_FRAMED)
-			return c->kind == V8_PROLOGUE || at->pc - c->start < (event >> 8) + PUSHES_MAX;
+			return event >> 8;
 	}
-	return true;
+	return UINT32_MAX;
+}
+
+/* While its frame is made. Where it is taken down, the register has the function that was called last. */
+static bool v8_step_is_entering(const struct runtime_code *c, const struct runtime_place *at)
+{
+	const uint32_t begins = v8_step_frame_begins(c);
+
+	return begins == UINT32_MAX || c->kind == V8_PROLOGUE || at->pc - c->start < begins + PUSHES_MAX;
 }
 
 /* Of the innermost frame, while its words are not all there: the function is in the register in which it is passed. */
@@ -177,6 +185,30 @@ static int v8_step_interpreted(const struct v8 *v, const struct runtime_code *c,
 	return v8_step_own(v, at, fp, ret);
 }
 
+/* The function is in the frame from a stack pointer on that lies beneath; before the frame begins, in its register. */
+static int v8_step_parted(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
+{
+	const uint64_t fp = at->reg[RBP], sp = at->reg[RSP];
+	const uint32_t begins = v8_step_frame_begins(c);
+	uint64_t type = 0, function = 0;
+	int err = v8_step_plain(c, at, ret);
+
+	if (err)
+		return err;
+	if (!v8_step_is_framed(c, at)) {
+		if (begins != UINT32_MAX && at->pc - c->start < begins)
+			v8_step_own_entered(c, at, ret);
+		return 0;
+	}
+	if (at->exact && (!v8_step_has(at, RSP) || sp > fp + (uint64_t)(int64_t)SLOT_FUNCTION))
+		return 0;
+	if (v8_step_word(at, fp, SLOT_TYPE, &type) || v8_step_word(at, fp, SLOT_FUNCTION, &function))
+		return -EFAULT;
+	if (v8_is_object(type) && v8_is_object(function))
+		ret->own = (struct runtime_frame){.key = function, .flags = RUNTIME_MOVED};
+	return 0;
+}
+
 /* While the frame of baseline code is not made, the code's own return address lies above the caller's. */
 static int v8_step_prologue(const struct v8 *v, const struct runtime_code *c, const struct runtime_place *at,
 			    struct runtime_step *ret)
@@ -269,6 +301,8 @@ int v8_step(const struct runtime_attached *a, const struct runtime_code *c, cons
 		return v8_step_stub(c, at, ret);
 	case V8_PROLOGUE:
 		return v8_step_prologue(v, c, at, ret);
+	case V8_PARTED:
+		return v8_step_parted(c, at, ret);
 	case V8_TRAMPOLINE:
 	case V8_BASELINE:
 		return v8_step_interpreted(v, c, at, ret);

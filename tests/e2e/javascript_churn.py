@@ -15,8 +15,8 @@ HZ = lib.rate(997)
 SECONDS = int(os.environ.get("SECONDS", 12 if ALL else 3))
 MODES = os.environ.get("MODES", "")
 LONG = ALL or MODES or churn_lib.SAMPLES
-# Program, options, milliseconds that a function lives (0: for some calls), how many workers there are (0: the main thread
-# works) and how many that do nothing; the highest share of stacks that are not known.
+# Program, options, milliseconds that a function lives (0: for some calls), how many workers there are (0: the main
+# thread works) and how many that do nothing; the highest share of stacks that are not known.
 RUNS = {
     "functions": ("churn.js", [], (1000, 0), 0.01),
     "modules of an instant": ("wasm_churn.js", [], (0, 0), 0.3),

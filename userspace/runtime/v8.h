@@ -56,7 +56,7 @@ struct v8 {
 	uint64_t setup;	    /* what makes the frame of code of WebAssembly that counts its calls; 0: there is none */
 	uint64_t handlers;  /* the first function that runs a bytecode: all behind do */
 	uint64_t wasm;	    /* a pointer to what manages code of WebAssembly; 0: where it lies is not known */
-	uint64_t isolate_builtins; /* of an Isolate: a pointer to the builtins that it runs, or their copy; 0: not known */
+	uint64_t isolate_builtins; /* of an Isolate: a pointer to the builtins that it runs; 0: not known */
 	uint64_t isolate;   /* whose counters each sample has; 0: those of the thread's own */
 	uint64_t epoch;	    /* when it was attached, of the only isolate; 0: there were others, or it is not known */
 	uint64_t has_epochs; /* not 0: walks copy the counters of a heap */
@@ -336,7 +336,6 @@ struct v8_between v8_anchors_between(const struct v8_anchors *a, const struct v8
 #define V8_BY_SHARED	1
 #define V8_BY_WASM	2
 #define V8_BY_BYTECODES 3
-#define V8_TRIES 3 /* of what was read around the end of an epoch */
 #define V8_AT(script) ((uint32_t)(script) + 1) /* the position of a place in the script */
 /* v8_prologue.c: the words of a region, by its instructions; where the return address is at its begin. */
 void v8_events(struct memory *m, struct runtime_code *c, uint32_t first);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "runtime/steady.h"
 #include "runtime/v8.h"
 
 #define ALIGNMENT 64u
@@ -89,10 +90,11 @@ static int v8_builtin_of_file(const struct v8 *v, struct memory *m, uint64_t pc,
 }
 
 /*
- * Where an isolate's code lies too far from the file for calls, the builtins are beside it a second time: V8 maps the file
- * again, or, before V8 11, has a copy of them, as long as the isolate lives (code-range.cc, RemapEmbeddedBuiltins).
+ * Where an isolate's code lies too far from the file for calls, the builtins are beside it a second time: V8 maps the
+ * file again, or, before V8 11, has a copy of them, as long as the isolate lives (code-range.cc, RemapEmbeddedBuiltins).
  */
-static int v8_builtin_copied(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t epoch, struct runtime_code_made *ret)
+static int v8_builtin_copied(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t epoch,
+			     struct runtime_code_made *ret)
 {
 	uint64_t copy;
 
@@ -260,39 +262,48 @@ static int v8_code_on_heap(const struct v8 *v, struct memory *m, uint64_t pc, ui
 	return v8_code_compiled(v, m, pc, ret);
 }
 
+struct v8_code_question {
+	const struct v8 *v;
+	struct memory *memory;
+	uint64_t pc;
+	struct runtime_code_made *made;
+	uint64_t epoch; /* now */
+};
+
+static int v8_code_count(void *ctx, uint64_t counters[STEADY_COUNTERS])
+{
+	struct v8_code_question *q = ctx;
+	struct v8_epochs now;
+
+	if (v8_epochs_now(q->v, q->memory, q->made->heap, &now))
+		return -EFAULT;
+	counters[0] = q->epoch = now.epoch;
+	return 0;
+}
+
 /*
  * Code on the heap is freed or moved only between two epochs: what was known in a former one is described anew. None is left
  * of a heap whose isolate has ended.
  */
-static int v8_code_of_epoch(const struct v8 *v, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+static int v8_code_read(void *ctx)
 {
-	struct v8_epochs before, after;
+	const struct v8_code_question *q = ctx;
 	int err;
 
-	for (int i = 0; i < V8_TRIES; i++) {
-		memset(&ret->code, 0, sizeof(ret->code));
-		if (v8_epochs_now(v, m, ret->heap, &before))
-			return -EFAULT;
-		if (ret->heap && !before.epoch && !v->isolate)
-			return -ESTALE;
-		err = v8_builtin_copied(v, m, pc, before.epoch, ret);
-		if (err == -ENOENT)
-			err = v8_code_outside(v, m, pc, ret);
-		if (err == -ENOENT)
-			err = v8_code_on_heap(v, m, pc, before.epoch, ret);
-		if (v8_epochs_now(v, m, ret->heap, &after))
-			return -EFAULT;
-		if (before.epoch == after.epoch)
-			return err;
-	}
-	return -ESTALE;
+	memset(&q->made->code, 0, sizeof(q->made->code));
+	if (q->made->heap && !q->epoch && !q->v->isolate)
+		return -ESTALE;
+	err = v8_builtin_copied(q->v, q->memory, q->pc, q->epoch, q->made);
+	if (err == -ENOENT)
+		err = v8_code_outside(q->v, q->memory, q->pc, q->made);
+	return err == -ENOENT ? v8_code_on_heap(q->v, q->memory, q->pc, q->epoch, q->made) : err;
 }
 
 int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
-	const struct v8 *v = v8_of(a);
+	struct v8_code_question q = {.v = v8_of(a), .memory = m, .pc = pc, .made = ret};
 
-	if (pc >= v->builtins && pc < v->builtins_end)
-		return v8_builtin_of_file(v, m, pc, ret);
-	return v8_code_of_epoch(v, m, pc, ret);
+	if (pc >= q.v->builtins && pc < q.v->builtins_end)
+		return v8_builtin_of_file(q.v, m, pc, ret);
+	return steady_read(&(struct steady){.count = v8_code_count, .read = v8_code_read, .ctx = &q});
 }

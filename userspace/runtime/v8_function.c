@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "runtime/steady.h"
 #include "runtime/v8.h"
 
 #define FUNCTION_TYPES 32    /* functions of classes, arrays, and so on have types of their own behind the first */
@@ -335,27 +336,42 @@ static bool v8_is_of_epoch(const struct v8 *v, const struct runtime_frame *f, co
 	return of == (f->flags & RUNTIME_MOVED ? now->moved : now->epoch);
 }
 
+struct v8_decode_question {
+	const struct v8 *v;
+	struct memory *memory;
+	const struct runtime_frame *frame;
+	struct runtime_function *function;
+	struct v8_epochs now;
+};
+
+static int v8_decode_count(void *ctx, uint64_t counters[STEADY_COUNTERS])
+{
+	struct v8_decode_question *q = ctx;
+
+	if (v8_epochs_now(q->v, q->memory, runtime_epoch_heap(q->frame->cookie[RUNTIME_COOKIE_EPOCH]), &q->now))
+		return -EFAULT;
+	counters[0] = q->now.epoch;
+	counters[1] = q->frame->flags & RUNTIME_MOVED ? q->now.moved : 0;
+	return 0;
+}
+
+static int v8_decode_read(void *ctx)
+{
+	const struct v8_decode_question *q = ctx;
+
+	q->function->nr_lines = 0;
+	q->function->epoch = (uint32_t)q->frame->cookie[RUNTIME_COOKIE_EPOCH] ? q->now.epoch : 0;
+	if (!v8_is_of_epoch(q->v, q->frame, &q->now))
+		return -ESTALE;
+	return v8_decode_javascript(q->v, q->memory, q->frame, q->now.isolate, q->function);
+}
+
 int v8_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 	      struct runtime_function *ret)
 {
-	const uint64_t of = f->cookie[RUNTIME_COOKIE_EPOCH];
-	const struct v8 *v = v8_of(a);
-	struct v8_epochs before, after;
-	int err = -ESTALE;
+	struct v8_decode_question q = {.v = v8_of(a), .memory = m, .frame = f, .function = ret};
 
 	if (f->cookie[1] == V8_BY_WASM)
-		return v8_wasm_decode(v, m, f, ret);
-	/* Around the end of an epoch, what is read may be partly of the next. */
-	for (int i = 0; i < V8_TRIES; i++) {
-		ret->nr_lines = 0;
-		if (v8_epochs_now(v, m, (uint32_t)(of >> 32), &before))
-			return -EFAULT;
-		err = v8_is_of_epoch(v, f, &before) ? v8_decode_javascript(v, m, f, before.isolate, ret) : -ESTALE;
-		if (v8_epochs_now(v, m, (uint32_t)(of >> 32), &after))
-			return -EFAULT;
-		ret->epoch = (uint32_t)of ? before.epoch : 0;
-		if (before.epoch == after.epoch && v8_is_of_epoch(v, f, &after))
-			return err;
-	}
-	return -ESTALE;
+		return v8_wasm_decode(q.v, m, f, ret);
+	return steady_read(&(struct steady){.count = v8_decode_count, .read = v8_decode_read, .ctx = &q});
 }

@@ -358,9 +358,9 @@ static void v8_opt_rows(struct v8_opt *o)
 }
 
 /*
- * Code that nothing can leave has no data. Before V8 11 data are taken from code that is wrong as soon as no frame of it is
- * left (heap.cc, InvalidateCodeDeoptimizationData), which may be a moment after it ran. What it was known to be before
- * cannot be told to be this.
+ * Code that nothing can leave has no data. Before V8 11 data are taken from code that is wrong as soon as no frame of it
+ * is left (heap.cc, InvalidateCodeDeoptimizationData), which may be a moment after it ran. Whether it is what was known to
+ * lie there, nothing tells then.
  */
 static int v8_optimized_parted(struct runtime_code_made *ret)
 {

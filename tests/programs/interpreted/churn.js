@@ -4,8 +4,8 @@
 // which each lives for as many milliseconds as the second argument says, by default one at a time for three calls; in its
 // second half it is called with values of other types, for which its code was not made. While N runs, the thread is "f_N".
 // With a third argument, so many workers do the same, each with numbers of its own and for some seconds: then another one
-// begins, in memory that the former one has left. With a fourth one, so many workers that do nothing come first, and have the
-// places near node's own code.
+// begins, in memory that the former one has left. With a fourth one, so many workers that do nothing come first, and
+// have the places near node's own code.
 "use strict";
 
 const { Worker, isMainThread, threadId } = require("worker_threads"), { writeFileSync } = require("fs");

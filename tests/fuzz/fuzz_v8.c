@@ -63,6 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	v8_wasm_put(&a, data[1] % VW_ROWS);
 	v8_put_scripts(&v8_rows[data[1] % VW_ROWS], VW_ISOLATE);
 	v8_put_copy(&a);
+	if (data[1] & 0x80)
+		v8_put_parted(&v8_rows[data[1] % VW_ROWS]);
 	for (size_t i = 2; i < size;)
 		i += world_lay(data + i, size - i);
 	memset(&made, 0, sizeof(made));

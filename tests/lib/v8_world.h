@@ -194,6 +194,18 @@ static inline void v8_put_code(const struct v8_row *row)
 	put(VW_CODE_START + 0x50, epilogue, sizeof(epilogue));
 }
 
+/* It was deoptimized: an empty array takes the place of its data, which are behind the table of positions. */
+static inline void v8_put_parted(const struct v8_row *row)
+{
+	const uint64_t behind = VW_TABLE(1) + 24;
+
+	put(VW_CODE_START + VW_EXITS, "\x41\xff\x55\x10", 4);
+	put(VW_CODE_START + VW_CALL - 5, "\xe8\1\2\3\4", 5);
+	put(behind - 1, world + (VW_ARRAY(0) - 1 - WORLD), 0xc0);
+	v8_put_object(VW_ARRAY(3), 175);
+	put64(VW_CODE(row) - 1 + row->code_interpreted, VW_ARRAY(3));
+}
+
 /* An isolate's list of scripts, the second of which has the first function, as its third. */
 static inline void v8_put_scripts(const struct v8_row *row, uint64_t isolate)
 {

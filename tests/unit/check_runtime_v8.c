@@ -508,6 +508,41 @@ START_TEST(optimized_code_without_data_is_its_frames_function)
 }
 END_TEST
 
+START_TEST(data_that_were_taken_from_code_are_found_where_they_were_made)
+{
+	uint64_t whole[RUNTIME_CODE_IDENTITY];
+
+	setup_row(0);
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+	memcpy(whole, made.code.identity, sizeof(whole));
+	v8_put_parted(&v8_rows[0]);
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+	ck_assert_uint_eq(made.code.kind, V8_OPTIMIZED);
+	ck_assert_mem_eq(whole, made.code.identity, sizeof(whole));
+	ck_assert_uint_eq(frames_at(VW_CALL - 1), 2);
+	memcpy(made.known, whole, sizeof(made.known));
+	ck_assert_int_eq(code_at(VW_CODE_START), -EALREADY);
+}
+END_TEST
+
+/* Of other code, or of another type, or code of versions that take no data. */
+START_TEST(what_else_lies_behind_a_table_of_positions_is_not_a_codes_data)
+{
+	setup_row(_i == 3);
+	v8_put_parted(&v8_rows[_i == 3]);
+	if (_i == 0)
+		put(VW_CODE_START + VW_EXITS, "\x90", 1);
+	if (_i == 1)
+		put(VW_CODE_START + VW_CALL - 1, "\x90\x90", 2);
+	if (_i == 1)
+		put(VW_CODE_START + VW_CALL - 5, "\x90", 1);
+	if (_i == 2)
+		v8_put_object(VW_TABLE(1) + 24, 176);
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+	ck_assert_uint_eq(made.code.kind, V8_PARTED);
+}
+END_TEST
+
 /* Which code it was is lost with the data. */
 START_TEST(code_that_was_parted_from_its_data_is_not_what_was_known)
 {
@@ -1236,6 +1271,8 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, the_caller_is_found_before_in_and_behind_a_frame);
 	tcase_add_loop_test(t, optimized_code_without_data_is_its_frames_function, 0, VW_ROWS);
 	tcase_add_test(t, code_that_was_parted_from_its_data_is_not_what_was_known);
+	tcase_add_test(t, data_that_were_taken_from_code_are_found_where_they_were_made);
+	tcase_add_loop_test(t, what_else_lies_behind_a_table_of_positions_is_not_a_codes_data, 0, 4);
 	tcase_add_test(t, code_that_takes_a_frame_over_has_it_from_its_begin);
 	tcase_add_test(t, baseline_code_has_its_frame_from_its_first_call_on);
 	tcase_add_test(t, a_bytecode_that_runs_stands_for_its_function);

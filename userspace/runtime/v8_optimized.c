@@ -17,6 +17,7 @@
 #define CODE_MAX    (256u << 10) /* of which instructions are read */
 #define CALL_MAX    48u		 /* bytes from a call's position to its return address */
 #define CALL_BYTES  16u		 /* of one whose return address is not known */
+#define CALL_LEN_MAX 7u		 /* of a call's instruction */
 #define MAGLEV_CALL_MAX 256u	 /* likewise, of Maglev's, behind whose position the arguments are pushed */
 
 struct v8_inlining { int64_t position; int32_t function, reserved; };
@@ -112,6 +113,15 @@ static int v8_opt_node(struct v8_opt *o, int64_t position)
 			return node;
 		position = at[--nr];
 	}
+}
+
+static void v8_opt_read_code(struct v8_opt *o)
+{
+	const struct runtime_code *c = &o->made->code;
+
+	o->code_len = (uint32_t)MIN(c->end - c->start, (uint64_t)CODE_MAX);
+	if (memory_read(o->memory, c->start, o->code, o->code_len))
+		o->code_len = 0;
 }
 
 static int v8_opt_inlinings(struct v8_opt *o)
@@ -357,11 +367,66 @@ static void v8_opt_rows(struct v8_opt *o)
 	}
 }
 
+/* --- code that has no deoptimization data any more --- */
+
+/* Whether a call ends there. */
+static bool v8_opt_calls_before(const struct v8_opt *o, uint32_t at)
+{
+	struct x86_insn insn;
+
+	for (uint32_t len = 2; len <= MIN(at, CALL_LEN_MAX); len++)
+		if (!x86_decode(o->code + at - len, len, &insn) && insn.kind == INSN_CALL && insn.len == len)
+			return true;
+	return false;
+}
+
+static bool v8_opt_exits_at(const struct v8_opt *o, uint32_t at)
+{
+	struct x86_insn insn;
+
+	return at < o->code_len && !x86_decode(o->code + at, o->code_len - at, &insn) && insn.kind == INSN_CALL &&
+	       insn.len == V8_EXIT_BYTES;
+}
+
+/* Whether the code has all the calls by which the data say that it is left. */
+static bool v8_opt_is_left_so(const struct v8_opt *o)
+{
+	int32_t at;
+
+	for (uint32_t i = 0; i < o->deopt.eager; i++)
+		if (!v8_opt_exits_at(o, o->deopt.exits + V8_EXIT_BYTES * i))
+			return false;
+	for (uint32_t i = o->deopt.eager; i < o->deopt.nr; i++)
+		if (v8_deopt_place(&o->deopt, i, &at) || at <= 0 || (uint32_t)at > o->code_len ||
+		    !v8_opt_calls_before(o, (uint32_t)at))
+			return false;
+	return o->deopt.nr;
+}
+
 /*
- * Code that nothing can leave has no data. Before V8 11 data are taken from code that is wrong as soon as no frame of it
- * is left (heap.cc, InvalidateCodeDeoptimizationData), which may be a moment after it ran. Whether it is what was known to
- * lie there, nothing tells then.
+ * Before V8 11 data are taken from code that is wrong as soon as no frame of it is left (heap.cc,
+ * InvalidateCodeDeoptimizationData), which may be a moment after it ran; an empty array of the same map is there then. Until
+ * the next collection of the whole heap they lie where they were made: directly behind the table of positions
+ * (code-generator.cc, FinalizeCode). false: something else does.
  */
+static bool v8_opt_find_data(struct v8_opt *o, uint64_t code)
+{
+	uint64_t table, map, empty;
+	int32_t length;
+
+	if (v8_row(o->v)->stream_code || v8_field(o->memory, code, v8_row(o->v)->code_positions, &table) ||
+	    !v8_is(o->v, o->memory, table, o->v->type_bytes) || v8_smi(o->memory, table, o->v->array_length, &length) ||
+	    length <= 0 || v8_field(o->memory, o->data, 0, &empty))
+		return false;
+	table += ALIGN_UP(o->v->array_data + (uint64_t)(uint32_t)length, 8);
+	if (v8_field(o->memory, table, 0, &map) || map != empty || v8_deopt_open(o->v, o->memory, table, &o->deopt))
+		return false;
+	o->data = table;
+	v8_opt_read_code(o);
+	return v8_opt_is_left_so(o);
+}
+
+/* Code that nothing can leave has no data at all. Whether it is what was known to lie there, nothing tells. */
 static int v8_optimized_parted(struct runtime_code_made *ret)
 {
 	static const uint64_t none[RUNTIME_CODE_IDENTITY];
@@ -393,7 +458,7 @@ int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, bool magle
 	err = v8_field(m, code, row->code_interpreted, &o.data);
 	if (!err)
 		err = v8_smi(m, o.data, v->array_length, &length);
-	if (!err && !length)
+	if (!err && !length && !v8_opt_find_data(&o, code))
 		return v8_optimized_parted(ret);
 	if (!err)
 		err = v8_opt_word(&o, o.data, row->deopt_shared, &shared);
@@ -416,9 +481,7 @@ int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, bool magle
 		return -EFAULT;
 	if (v8_deopt_open(v, m, o.data, &o.deopt))
 		o.deopt.nr = o.deopt.eager = 0;
-	o.code_len = (uint32_t)MIN(ret->code.end - ret->code.start, (uint64_t)CODE_MAX);
-	if (memory_read(m, ret->code.start, o.code, o.code_len))
-		o.code_len = 0;
+	v8_opt_read_code(&o);
 	v8_opt_calls(&o);
 	v8_opt_places_of(&o, table);
 	if (o.deopt.nr)

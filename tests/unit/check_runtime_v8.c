@@ -589,6 +589,23 @@ START_TEST(baseline_code_has_its_frame_from_its_first_call_on)
 }
 END_TEST
 
+START_TEST(a_regular_expression_makes_its_frame_at_its_end)
+{
+	/* jmp 12; 3 of body; lea rsp, [rbp - 40]; pop rbx; pop rbp; ret; nop; push rbp; mov rbp, rsp; push rbx */
+	static const uint8_t code[] = {0xe9, 11, 0, 0, 0, 0x90, 0x90, 0x90, 0x48, 0x8d, 0x65, 0xd8, 0x5b,
+				       0x5d, 0xc3, 0x90, 0x55, 0x48, 0x89, 0xe5, 0x53};
+
+	code_of(3, code, sizeof(code));
+	ck_assert_uint_eq(caller_at(0), 0x222);
+	for (uint32_t i = 5; i <= 13; i++)
+		ck_assert_uint_eq(caller_at(i), 0x111);
+	ck_assert_uint_eq(caller_at(14), 0x222);
+	ck_assert_uint_eq(caller_at(15), 0x111);
+	ck_assert_uint_eq(caller_at(16), 0x222);
+	ck_assert_uint_eq(caller_at(20), 0x111);
+}
+END_TEST
+
 START_TEST(a_bytecode_that_runs_stands_for_its_function)
 {
 	struct runtime_step s;
@@ -1076,7 +1093,7 @@ START_TEST(wrappers_in_the_heap_are_left_as_webassembly_is)
 	ck_assert_uint_eq(made.code.kind, V8_WASM);
 	code_of(3, "\x55\x48\x89\xe5", 4);
 	ck_assert_str_eq(made.code.name, "[regular expression]");
-	ck_assert_uint_eq(made.code.kind, V8_BUILTIN);
+	ck_assert_uint_eq(made.code.kind, V8_REGEXP);
 	code_of(1, "\x55\x48\x89\xe5", 4);
 	ck_assert_str_eq(made.code.name, "[generated code of V8]");
 }
@@ -1275,6 +1292,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_loop_test(t, what_else_lies_behind_a_table_of_positions_is_not_a_codes_data, 0, 4);
 	tcase_add_test(t, code_that_takes_a_frame_over_has_it_from_its_begin);
 	tcase_add_test(t, baseline_code_has_its_frame_from_its_first_call_on);
+	tcase_add_test(t, a_regular_expression_makes_its_frame_at_its_end);
 	tcase_add_test(t, a_bytecode_that_runs_stands_for_its_function);
 	tcase_add_test(t, a_bytecode_that_calls_has_a_frame_whatever_its_instructions_say);
 	tcase_add_test(t, a_stub_without_frame_is_known_by_its_callers_context);

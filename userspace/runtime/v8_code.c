@@ -184,7 +184,9 @@ static void v8_describe_generated(uint8_t kind, struct runtime_code *c)
 	const char *name = kind < ARRAY_SIZE(names) ? names[kind] : NULL;
 
 	snprintf(c->name, sizeof(c->name), "%s", name ? name : "[generated code of V8]");
-	if (name && kind >= CODE_WASM_TO_CAPI)
+	if (kind == CODE_REGEXP)
+		c->kind = V8_REGEXP;
+	else if (name)
 		c->kind = V8_WASM;
 }
 

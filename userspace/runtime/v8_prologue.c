@@ -4,7 +4,9 @@
  * V8 does so on x86-64 (V8, macro-assembler-x64.cc, code-generator-x64.cc:
  * AssembleReturn, builtins-x64.cc): push rbp, mov rbp, rsp; mov rsp, rbp and pop
  * rbp, or leave; then arguments are dropped, for which the return address is
- * taken from the stack and put back.
+ * taken from the stack and put back. Regular expressions have what makes their
+ * frame behind all other code, as only then it is known how much is to be saved
+ * (regexp-macro-assembler-x64.cc, GetCode).
  */
 #include <string.h>
 
@@ -17,7 +19,7 @@
 
 enum { RCX = 2, R8 = 8, R9 = 9, R10 = 10 };
 
-struct v8_scan { struct runtime_code *code; uint32_t nr; bool full, pushes, pushes_context; };
+struct v8_scan { struct runtime_code *code; uint32_t nr, entry /* that the first jump leads to */; bool full, pushes, pushes_context; };
 
 static void v8_event(struct v8_scan *s, uint64_t offset, uint32_t state)
 {
@@ -109,6 +111,8 @@ static uint32_t v8_scan_at(struct v8_scan *s, const uint8_t *code, size_t left, 
 	if (v8_begins(code, left, "\x55\x48\x89\xe5", 4)) {
 		s->pushes = true;
 		s->pushes_context |= !v8_begins(code + 4, left - 4, "\x6a", 1);
+		if (offset && offset == s->entry)
+			v8_event(s, offset, 1);
 		v8_event(s, offset + 1, 2);
 		v8_event(s, offset + 4, V8_FRAMED);
 		return 4;
@@ -120,6 +124,9 @@ static uint32_t v8_scan_at(struct v8_scan *s, const uint8_t *code, size_t left, 
 		v8_event(s, offset, 1);
 		return 4;
 	}
+	/* pop rbx; pop rbp; ret */
+	if (s->code->kind == V8_REGEXP && v8_begins(code, left, "\x5b\x5d\xc3", 3))
+		return 2 + v8_epilogue(s, code + 2, left - 2, offset + 2);
 	/* leave; pop rcx; add rsp, rbx; or lea rsp, [rsp + rbx * 8] */
 	if (v8_begins(code, left, "\xc9\x59\x48\x03\xe3", 5) || v8_begins(code, left, "\xc9\x59\x48\x8d\x24\xdc", 6))
 		return 1 + v8_epilogue(s, code + 1, left - 1, offset + 1);
@@ -183,6 +190,20 @@ static uint32_t v8_scan_baseline(struct v8_scan *s, const uint8_t *code, size_t 
 	return 0;
 }
 
+/* jmp, perhaps behind endbr64. */
+static uint32_t v8_scan_regexp(struct v8_scan *s, const uint8_t *code, size_t len)
+{
+	uint32_t at = v8_begins(code, len, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
+	int32_t n;
+
+	if (!v8_begins(code + at, len - at, "\xe9", 1) || len - at < 5)
+		return 0;
+	memcpy(&n, code + at + 1, sizeof(n));
+	s->entry = at + 5 + (uint32_t)n;
+	v8_event(s, at + 5, V8_FRAMED);
+	return at + 5;
+}
+
 void v8_events(struct memory *m, struct runtime_code *c, uint32_t first)
 {
 	struct v8_scan s = {.code = c};
@@ -198,6 +219,8 @@ void v8_events(struct memory *m, struct runtime_code *c, uint32_t first)
 			return;
 		if (!at && c->kind == V8_PROLOGUE)
 			skip = v8_scan_prologue(&s, bytes, len);
+		else if (!at && c->kind == V8_REGEXP)
+			skip = v8_scan_regexp(&s, bytes, len);
 		else if (!at && v8_has_frame_by_call(c, bytes, len))
 			skip = v8_scan_baseline(&s, bytes, len);
 		while (skip < stop)

@@ -974,7 +974,7 @@ END_TEST
 START_TEST(a_long_list_is_searched_by_several_questions)
 {
 	const struct v8_row *row = &v8_rows[VW_ROW];
-	const uint32_t nr = 600, page = 4096, alone = 0x60000;
+	const uint32_t nr = 2000, page = 4096, alone = 0x60000;
 	int asked = 1;
 
 	v8_put_scripts(row, VW_ISOLATE);
@@ -989,7 +989,7 @@ START_TEST(a_long_list_is_searched_by_several_questions)
 	v8_put_object(VW_BYTECODES + 0x40, 191);
 	put64(VW_FUNCTIONS - 1 + 16 + 8ULL * (nr - 1), VW_SHARED(0) | VW_WEAK);
 	while (decode_bytecodes(VW_BYTECODES, 0, epoch_of(6)) && asked < 10) {
-		ck_assert_uint_le(memory.bytes, 2u << 20);
+		ck_assert_uint_le(memory.bytes, 15u << 18);
 		asked++;
 	}
 	ck_assert_int_gt(asked, 1);

@@ -33,7 +33,7 @@ struct v8_place { uint64_t bytecodes; uint32_t script, function; /* indices */ }
 
 /* What a question may have read, and looked at: from the youngest script on; in all. */
 struct v8_bound { uint32_t pages, entries; /* of lists */ };
-static const struct v8_bound bound_young = {160, 20000}, bound_all = {256, 32768};
+static const struct v8_bound bound_young = {600, 90000}, bound_all = {900, 131072};
 
 /* How many scripts are left, the oldest ones; of the last one of them, its functions from one on. */
 struct v8_until { uint32_t scripts, function; };

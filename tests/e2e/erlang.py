@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An Erlang program whose functions differ only by name and know how much they ran: names, lines, callers and shares of
-what BEAM's JIT compiler made; and one whose processes do, by their labels. ERLANG=long runs longer; ERLANG=all: every
-version that is in a root of CHROOTS too; another value: those of them that match it, as "sid$". With any of these, also a
-program that loads and purges modules, for SECONDS of CPU time."""
+what BEAM's JIT compiler made; one whose processes do, by their labels; and one whose frames begin on old return
+addresses. ERLANG=long runs longer; ERLANG=all: every version that is in a root of CHROOTS too; another value: those of them
+that match it, as "sid$". With any of these, also a program that loads and purges modules, for SECONDS of CPU time."""
 import collections
 import glob
 import os
@@ -32,6 +32,12 @@ BIF = ["truth:counted/4", "truth:turns/2"]
 COUNTED = set(CHAINS) | {"five"}
 # Turns of a module's loop, and which share of stacks may lack a name: code that lives for 10 ms is gone when it is read.
 LIVES = {"a second": (400000000, 0.01), "100 ms": (40000000, None), "10 ms": (3000000, None)}
+FRAMED = {  # who calls whom in framed.erl
+    "framed:same/1": {"framed:framed/1", "framed:down/2"},
+    "framed:framed/1": {"framed:loop/2"},
+    "framed:down/2": {"framed:down/2", "framed:loop/2"},
+    "framed:loop/2": {"framed:turns/1"},
+}
 LABEL = "process.context.label.erlang.process"
 PROCESSES = {  # by a function that only this process runs
     "named:registered_leaf/2": "the_server",
@@ -87,6 +93,12 @@ def run(label, root):
 def run_named(label, root):
     p, _ = run_program(root, "named", min(SECONDS, 2))
     lib.ok(p.returncode == 0, "%s runs processes with names" % label)
+    return p.pid
+
+
+def run_framed(label, root):
+    p, _ = run_program(root, "framed", min(SECONDS, 2))
+    lib.ok(p.returncode == 0, "%s runs frames on return addresses" % label)
     return p.pid
 
 
@@ -188,6 +200,21 @@ def judge(label, samples, ran):
     known_program.check_shares(label, counts, {k: ran[k] for k in CHAINS})
 
 
+def judge_framed(label, samples):
+    """New words of a frame still hold return addresses of calls that are over: these are nobody's callers."""
+    all_ = whole = 0
+    wrong = collections.Counter()
+    for s in samples:
+        if s.stack[0] not in FRAMED:
+            continue
+        all_ += s.count
+        whole += s.count * ("framed:turns/1" in s.stack)
+        wrong.update({(n, by): s.count for n, by in zip(s.stack, s.stack[1:])
+                      if n in FRAMED and by.startswith("framed:") and by not in FRAMED[n]})
+    lib.ok(all_ > 50 and not wrong, "%s: in %d stacks each function has a caller that calls it, wrong: %s" % (label, all_, dict(wrong)))
+    lib.ok(all_ - whole <= 0.01 * all_ + EARLY, "%s: %d of %d stacks of frames on return addresses are whole" % (label, whole, all_))
+
+
 def judge_churn(label, highest, samples):
     """Where a module was, another one is soon: what runs under run_a is of its modules, or it has no name."""
     all_ = unknown = 0
@@ -214,12 +241,14 @@ def main():
     found = versions()
     lib.need(found, "stacks of Erlang", "there is no erl")
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid process.context.label"})
-    programs = [(label, *run(label, root), run_named(label, root), MATRIX and run_churn(label, root)) for label, root in found]
+    programs = [(label, *run(label, root), run_named(label, root), run_framed(label, root), MATRIX and run_churn(label, root))
+                for label, root in found]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
-    for label, pid, ran, named, churn in programs:
+    for label, pid, ran, named, framed, churn in programs:
         judge(label, by_pid[pid], ran)
         judge_named(label, by_pid[named])
+        judge_framed(label, by_pid[framed])
         for life, churned in (churn or {}).items():
             judge_churn("%s, modules of %s" % (label, life), LIVES[life][1], by_pid[churned])
     lib.check_ledger(last, "the ledger balances", stopped=True)

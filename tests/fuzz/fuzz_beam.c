@@ -24,8 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void step_out(const struct runtime_attached *a, const struct runtime_code_made *c, const uint8_t *data)
 {
 	uint64_t reg[OTP_REGS_MAX] = {[6] = WORLD + 8ULL * data[1], [7] = WORLD + 0x30000 + 8ULL * data[0]};
-	const struct runtime_place at = {.pc = c->code.start, .exact = data[0] & 1, .valid = 0x1ffff, .reg = reg,
-					 .load = word_of_world, .left_sp = data[1] & 1 ? WORLD + 8ULL * data[0] : 0};
+	const struct runtime_place at = {.pc = c->code.start + data[1] % (c->code.end - c->code.start),
+					 .exact = data[0] & 1, .valid = 0x1ffff, .reg = reg, .load = word_of_world,
+					 .left_sp = data[1] & 1 ? WORLD + 8ULL * data[0] : 0};
 	struct runtime_step step = {0};
 
 	runtime_beam.step(a, &c->code, &at, &step);

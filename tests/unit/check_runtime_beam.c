@@ -435,7 +435,7 @@ START_TEST(a_function_with_too_many_ways_back_is_left_by_none)
 	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
 	struct runtime_step step;
 
-	for (uint32_t i = 0; i < BEAM_FETCHES + 2; i++)
+	for (uint32_t i = 0; i < BEAM_MARKS + 2; i++)
 		put(BW_INFO(0, 0) + 0x50 + 4 * i, fetch, sizeof(fetch));
 	ck_assert_int_eq(step_from_native(STACK, STACK, &step), -ENOENT);
 }
@@ -451,6 +451,148 @@ START_TEST(a_stack_that_was_not_copied_has_no_caller)
 	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), -EFAULT);
 	reg[7] = STACK; /* nothing but zeros */
 	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), -ENOENT);
+}
+END_TEST
+
+/* --- where a frame begins --- */
+
+/* A function behind its info: it asks for room, begins a frame of three words, writes to each, and calls. */
+static const uint8_t framed[] = {
+	0x49, 0x8d, 0x57, 0x38,		/* 28: lea 56(%r15),%rdx */
+	0x48, 0x39, 0xe2,		/* 2c: cmp %rsp,%rdx */
+	0x76, 0x0a,			/* 2f: jbe 3b */
+	0xb9, 0x01, 0, 0, 0,		/* 31: mov $1,%ecx */
+	0xe8, 0, 0x10, 0, 0,		/* 36: call */
+	0x48, 0x83, 0xec, 0x18,		/* 3b: sub $24,%rsp */
+	0xb8, 0x3b, 0, 0, 0,		/* 3f: mov $NIL,%eax */
+	0x48, 0x89, 0xe7,		/* 44: mov %rsp,%rdi */
+	0x48, 0xab,			/* 47: stos %rax,(%rdi) */
+	0xc4, 0xe3, 0x79, 0x05, 0x03, 0x01, /* 49: vpermilpd $1,(%rbx),%xmm0 */
+	0xc5, 0xf8, 0x11, 0x44, 0x24, 0x08, /* 4f: vmovups %xmm0,8(%rsp) */
+	0xe8, 0, 0x10, 0, 0,		/* 55: call */
+	0x48, 0x83, 0xc4, 0x18,		/* 5a: add $24,%rsp */
+	0xc3,				/* 5e: ret */
+};
+#define FRAMED_CALL	14 /* in these bytes: the first one */
+#define FRAMED_BEGIN	19
+#define FRAMED_BEGUN	0x3f
+#define FRAMED_RETURN	0x5a
+
+/* The words beneath the return address are return addresses of old. */
+static int step_from_frame(uint32_t at, bool exact, struct runtime_step *ret)
+{
+	const uint64_t reg[OTP_REGS_MAX] = {[6] = STACK, [7] = STACK};
+	const struct runtime_place place = {.pc = BW_INFO(0, 0) + at, .exact = exact, .valid = 3 << 6, .reg = reg,
+					    .load = word_of_world};
+
+	for (uint32_t i = 0; i < 3; i++)
+		put64(STACK + 8 * i, BW_INFO(0, 1) + 0x50);
+	put64(STACK + 24, BW_INFO(0, 1) + 0x60);
+	*ret = (struct runtime_step){0};
+	ck_assert_int_eq(code(place.pc), 0);
+	return runtime_beam.step(&attached, &made.code, &place, ret);
+}
+
+static void put_framed(void)
+{
+	put(BW_INFO(0, 0) + BEAM_INFO_BYTES, framed, sizeof(framed));
+}
+
+/* Whether it is the frame's own place, and whether the new words are below the return address there. */
+static const struct { uint32_t at; bool exact, below; } frame_places[] = {
+	{0x28, true, false}, {FRAMED_BEGUN - 4, true, false}, {FRAMED_BEGUN, true, true}, {0x47, true, true},
+	{0x4f, true, true}, {0x55, true, true}, {FRAMED_RETURN, false, true}, {FRAMED_RETURN, true, false},
+	{0x5e, true, false},
+};
+
+START_TEST(what_lies_in_new_words_of_a_frame_is_no_caller)
+{
+	const bool below = frame_places[_i].below;
+	struct runtime_step step;
+
+	put_framed();
+	ck_assert_int_eq(step_from_frame(frame_places[_i].at, frame_places[_i].exact, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + (below ? 0x60 : 0x50));
+	ck_assert_uint_eq(step.sp, STACK + (below ? 32 : 8));
+}
+END_TEST
+
+START_TEST(a_frame_begins_behind_a_call_only)
+{
+	static const uint8_t indirect[] = {0xff, 0x15, 0, 0x10, 0, 0};
+	struct runtime_step step;
+
+	put_framed();
+	world[BW_INFO(0, 0) + BEAM_INFO_BYTES + FRAMED_CALL - WORLD] = 0xb8;
+	ck_assert_int_eq(step_from_frame(FRAMED_BEGUN, true, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+	put(BW_INFO(0, 0) + BEAM_INFO_BYTES + FRAMED_CALL - 1, indirect, sizeof(indirect));
+	ck_assert_int_eq(step_from_frame(FRAMED_BEGUN, true, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x60);
+}
+END_TEST
+
+START_TEST(where_a_return_address_must_be_nothing_else_is_one)
+{
+	struct runtime_step step;
+
+	put_framed();
+	world[BW_INFO(0, 0) + BEAM_INFO_BYTES + FRAMED_BEGIN + 3 - WORLD] = 0x20;
+	ck_assert_int_eq(step_from_frame(FRAMED_BEGUN, true, &step), -ENOENT);
+}
+END_TEST
+
+/* Many clauses, each with a frame: from the first one on that there is no room for, no word is skipped. */
+START_TEST(of_a_function_with_too_many_frames_the_first_ones_are_known)
+{
+	const uint64_t module = WORLD + 0x80000, info = module + 0x100;
+	struct runtime_step step;
+	const uint64_t reg[OTP_REGS_MAX] = {[7] = STACK};
+	struct runtime_place at = {.exact = true, .valid = 1 << 7, .reg = reg, .load = word_of_world};
+
+	put64(BW_MODULES + 16, module);
+	put64(BW_MODULES + 24, module + 0x20000);
+	put64(module, 1);
+	put64(module + 96, info);
+	put64(module + 104, info + 64 * (BEAM_MARKS + 4));
+	put64(info + 16, BW_TERM(1));
+	put64(info + 24, BW_TERM(3));
+	for (uint32_t i = 1; i < BEAM_MARKS + 2; i++)
+		put(info + 64 * i, framed, sizeof(framed));
+	put64(STACK, 15);
+	put64(STACK + 8, BW_INFO(0, 1) + 0x50);
+	put64(STACK + 24, BW_INFO(0, 1) + 0x60);
+	for (uint32_t i = 1; i < BEAM_MARKS + 2; i++) {
+		at.pc = info + 64 * i + FRAMED_BEGIN + 4;
+		ck_assert_int_eq(code(at.pc), 0);
+		step = (struct runtime_step){0};
+		ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), i <= BEAM_MARKS ? 0 : -ENOENT);
+		ck_assert_uint_eq(step.pc, i <= BEAM_MARKS ? BW_INFO(0, 1) + 0x60 : 0);
+	}
+	/* Behind the beginning of the last one that is known. */
+	at.pc = info + 64 * BEAM_MARKS + FRAMED_RETURN - BEAM_INFO_BYTES;
+	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+}
+END_TEST
+
+/* At any place relative to the pieces in which a function is read. */
+START_TEST(a_frame_may_begin_across_pieces)
+{
+	const uint64_t module = WORLD + 0x80000, info = module + 0x100;
+	static struct runtime_code c;
+
+	for (uint32_t at = 3700; at < 4200; at++) {
+		memset(&world[info - WORLD], 0x90, 0x2000);
+		put(info + at, framed, sizeof(framed));
+		c = (struct runtime_code){.start = info, .end = info + 0x2000};
+		memory_question(&memory);
+		ck_assert_int_eq(beam_frames(&memory, &c), 0);
+		ck_assert_int_eq(beam_frame_words(&c, info + at + FRAMED_BEGIN + 3), -ENOENT);
+		ck_assert_int_eq(beam_frame_words(&c, info + at + FRAMED_BEGIN + 4), 3);
+		ck_assert_uint_ne(beam_mark(&c, 0), 0);
+		ck_assert_uint_eq(beam_mark(&c, 1), 0);
+	}
 }
 END_TEST
 
@@ -801,6 +943,11 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, the_choice_of_a_process_is_a_root);
 	tcase_add_test(t, a_function_with_too_many_ways_back_is_left_by_none);
 	tcase_add_test(t, a_stack_that_was_not_copied_has_no_caller);
+	tcase_add_loop_test(t, what_lies_in_new_words_of_a_frame_is_no_caller, 0, ARRAY_SIZE(frame_places));
+	tcase_add_test(t, a_frame_begins_behind_a_call_only);
+	tcase_add_test(t, where_a_return_address_must_be_nothing_else_is_one);
+	tcase_add_test(t, of_a_function_with_too_many_frames_the_first_ones_are_known);
+	tcase_add_test(t, a_frame_may_begin_across_pieces);
 	tcase_add_loop_test(t, the_interpreter_moves_the_place_within_an_instruction, 0, ARRAY_SIZE(loop_places));
 	tcase_add_test(t, a_step_out_of_the_interpreter_is_into_what_it_reads);
 	tcase_add_test(t, a_stack_that_was_moved_is_where_the_process_has_it);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * BEAM, and the step out of a function: frames have no size
- * that code tells, but the next return address is the next word with the tag of
- * one (erts/emulator/beam/erl_term.h; is_CP).
+ * BEAM, and the step out of a function: the next return address is the next
+ * word with the tag of one (erts/emulator/beam/erl_term.h; is_CP), but for where
+ * a frame begins, whose size the code tells.
  */
 #include "runtime/beam.h"
 
@@ -30,7 +30,7 @@ static bool beam_has(const struct runtime_place *at, unsigned reg)
 /* The process' stack pointer, where the frame has called C code, which runs on the thread's own stack. */
 static bool beam_left_stack(const struct runtime_code *c, const struct runtime_place *at, uint64_t *ret)
 {
-	if (!at->left_sp || c->word[BEAM_CROWDED_WORD])
+	if (!at->left_sp || c->word[BEAM_CROWDED_WORD] & BEAM_CROWDED_FETCHES)
 		return false;
 	*ret = at->left_sp;
 	if (beam_is_fetched(c, at->pc))
@@ -52,11 +52,23 @@ static bool beam_process_stack(const struct runtime_code *c, const struct runtim
 	return !at->exact && beam_left_stack(c, at, ret);
 }
 
+/* How many words, from *sp on, may be the return address. */
+static uint32_t beam_slots(const struct runtime_code *c, const struct runtime_place *at, uint64_t *sp)
+{
+	int words = beam_frame_words(c, at->pc - !at->exact);
+
+	if (words < 0)
+		return words == -E2BIG && at->exact ? 1 : BEAM_SLOTS;
+	*sp += 8u * (uint32_t)words;
+	return 1;
+}
+
 static int beam_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		     struct runtime_step *ret)
 {
 	const uint32_t data = beam_of(a)->loop ? RUNTIME_STEP_DATA : 0;
 	uint64_t sp, word;
+	uint32_t slots;
 
 	if (c->kind == BEAM_LOOP)
 		return beam_loop_step(beam_of(a), c, at, ret);
@@ -66,7 +78,8 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 	}
 	if (!beam_process_stack(c, at, &sp))
 		return -ENOENT;
-	for (uint32_t i = 0; i < BEAM_SLOTS; i++, sp += 8) {
+	slots = beam_slots(c, at, &sp);
+	for (uint32_t i = 0; i < slots; i++, sp += 8) {
 		if (at->load(at->ctx, sp, &word))
 			return -EFAULT;
 		if (word & TAG_MASK || !word || (!i && data && beam_loop_is_own_word(c, at, word)))

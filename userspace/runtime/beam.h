@@ -37,11 +37,14 @@ enum beam_kind {
 
 /*
  * To call C code, compiled code leaves the Erlang process' stack, whose pointer is then in the process, or else in rbp.
- * Of a region, the words are the offsets, two in each, of instructions that fetch it from the process again.
+ * Of a region, the words are the offsets, two in each, of instructions that fetch it from the process again,
+ * and behind these, where frames begin (beam_frame.c).
  */
-#define BEAM_FETCHES	  (2 * BEAM_CHOICE_WORD)
+#define BEAM_MARKS	  (2 * BEAM_CHOICE_WORD) /* as many as the words hold */
 #define BEAM_CHOICE_WORD  (RUNTIME_CODE_WORDS - 2) /* 1 more than the offset of where a process was chosen; 0: none */
-#define BEAM_CROWDED_WORD (RUNTIME_CODE_WORDS - 1) /* not 0: there are more such instructions than fit */
+/* BEAM_CROWDED_FETCHES: there are more such instructions than fit. Upper half: from which offset on frames do not; or 0. */
+#define BEAM_CROWDED_WORD (RUNTIME_CODE_WORDS - 1)
+#define BEAM_CROWDED_FETCHES 1
 #define BEAM_FETCH_NEAR	  16 /* bytes from the return address of the call at most */
 
 /* struct ranges: modules sorted by address. There is one for each code index, and one index is in force. */
@@ -147,6 +150,19 @@ int beam_fetches(const struct beam *b, struct memory *m, struct runtime_code *c)
 bool beam_is_fetched(const struct runtime_code *c, uint64_t pc);
 /* Whether the call that returns to pc chooses the next process. */
 bool beam_is_choice(const struct runtime_code *c, uint64_t pc);
+
+static inline uint32_t beam_mark(const struct runtime_code *c, uint32_t i)
+{
+	return (uint32_t)(c->word[i / 2] >> i % 2 * 32);
+}
+
+/*
+ * beam_frame.c. beam_frames: adds them to the words, after the fetches. beam_frame_words: how many words are between the
+ * stack pointer and the return address, where what these words hold may be anything; -ENOENT: that is not so at pc;
+ * -E2BIG: it is not known.
+ */
+int beam_frames(struct memory *m, struct runtime_code *c);
+int beam_frame_words(const struct runtime_code *c, uint64_t pc);
 
 /* beam_lines.c: a row for each place of a function that has a line. i: the function's index in its module. */
 int beam_lines(const struct beam *b, struct memory *m, const struct beam_module *of, uint32_t i,

@@ -101,7 +101,10 @@ static int beam_function(const struct beam *b, struct memory *m, const struct be
 		return -EALREADY;
 	f = (struct runtime_frame){.key = bounds[0], .cookie = {mfa[0], mfa[1], mfa[2]}, .flags = RUNTIME_LINE};
 	err = beam_lines(b, m, of, (uint32_t)i, &f, ret);
-	return err || b->loop ? err : beam_fetches(b, m, c);
+	if (err || b->loop)
+		return err;
+	err = beam_fetches(b, m, c);
+	return err ? err : beam_frames(m, c);
 }
 
 /* It was made at the start, before any module. */

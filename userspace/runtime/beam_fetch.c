@@ -21,12 +21,12 @@
 
 static bool beam_add_fetch(struct runtime_code *c, uint32_t *n, uint64_t offset)
 {
-	uint64_t last = *n ? (uint32_t)(c->word[(*n - 1) / 2] >> (*n - 1) % 2 * 32) : 0;
+	uint64_t last = *n ? beam_mark(c, *n - 1) : 0;
 
 	/* Those in the overlap of two pieces are met twice. */
 	if (last >= offset + 1)
 		return true;
-	if (*n == BEAM_FETCHES)
+	if (*n == BEAM_MARKS)
 		return false;
 	c->word[*n / 2] |= (offset + 1) << *n % 2 * 32;
 	++*n;
@@ -78,7 +78,7 @@ int beam_fetches(const struct beam *b, struct memory *m, struct runtime_code *c)
 		beam_find_choice(bytes, size, c);
 	}
 	if (!all)
-		c->word[BEAM_CROWDED_WORD] = 1;
+		c->word[BEAM_CROWDED_WORD] |= BEAM_CROWDED_FETCHES;
 	return 0;
 }
 
@@ -89,8 +89,8 @@ bool beam_is_choice(const struct runtime_code *c, uint64_t pc)
 
 bool beam_is_fetched(const struct runtime_code *c, uint64_t pc)
 {
-	for (uint32_t i = 0; i < BEAM_FETCHES; i++) {
-		uint64_t offset = (uint32_t)(c->word[i / 2] >> i % 2 * 32);
+	for (uint32_t i = 0; i < BEAM_MARKS; i++) {
+		uint64_t offset = beam_mark(c, i); /* where a frame begins, beyond any region */
 
 		if (!offset)
 			break;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where compiled code begins a frame. It lowers the stack pointer by as many
+ * words as the frame has (sub $n,%rsp), right beneath the return address, and
+ * writes to them behind that: until then, return addresses of calls that are
+ * over may lie there. All are written before the first call that returns
+ * (lib/compiler/src/beam_validator.erl), thus what is in the words does not count
+ * up to that, or to where control is anywhere else.
+ * Such an instruction is directly behind the call for a collection, as there
+ * must be room (erts/emulator/beam/jit/x86/instr_common.cpp, emit_gc_test and
+ * emit_allocate of OTP 24 to 29): the same bytes elsewhere do not count.
+ */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "runtime/beam.h"
+#include "unwind/x86_insn.h"
+
+#define PIECE	  4096u
+#define CALL_LEN  6u
+#define SUB_MAX	  7u
+#define FAR_MAX	  ((1u << 17) - 1) /* bytes of a function; frames that begin later are not known */
+#define WORDS_MAX 63u
+#define REACH_MAX 255u
+
+/* FRAME | offset << 14 | words << 8 | reach: from the offset on, so many bytes. No offset of a fetch has this bit. */
+#define FRAME 0x80000000u
+
+static uint32_t frame_offset(uint32_t mark)
+{
+	return mark >> 14 & FAR_MAX;
+}
+
+/* call relative, or call *relative(%rip). */
+static bool frame_is_behind_call(const uint8_t *at)
+{
+	return at[-5] == 0xe8 || (at[-6] == 0xff && at[-5] == 0x15);
+}
+
+/* The instruction's length; 0: it begins no frame. */
+static uint32_t frame_begin(const uint8_t *at, size_t len, uint32_t *ret_words)
+{
+	struct x86_insn insn;
+
+	if (at[0] != 0x48 || !frame_is_behind_call(at) || x86_decode(at, len, &insn))
+		return 0;
+	if (insn.kind != INSN_SP_ADD || insn.n >= 0 || insn.n % 8)
+		return 0;
+	*ret_words = (uint32_t)MIN(-insn.n / 8, (int64_t)WORDS_MAX + 1);
+	return insn.len;
+}
+
+static bool frame_goes_on(const struct x86_insn *i)
+{
+	switch (i->kind) {
+	case INSN_OTHER:
+	case INSN_SP_COPY:
+	case INSN_LOAD:
+	case INSN_STORE:
+	case INSN_COPY:
+	case INSN_ADD:
+	case INSN_BRANCH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Up to the end of the first instruction that control may leave for good, or that moves the stack pointer. */
+static uint32_t frame_reach(const uint8_t *code, size_t len)
+{
+	struct x86_insn insn = {.kind = INSN_OTHER};
+	uint32_t n = 0;
+
+	while (frame_goes_on(&insn) && !x86_decode(code + n, len - n, &insn) && insn.len && n + insn.len <= REACH_MAX)
+		n += insn.len;
+	return n;
+}
+
+/* False: there is no room. */
+static bool frame_add(struct runtime_code *c, uint32_t offset, uint32_t words, uint32_t reach)
+{
+	const uint64_t mark = FRAME | offset << 14 | words << 8 | reach;
+	uint32_t i = 0;
+
+	while (i < BEAM_MARKS && beam_mark(c, i))
+		i++;
+	if (i == BEAM_MARKS || words > WORDS_MAX || offset > FAR_MAX)
+		return false;
+	c->word[i / 2] |= mark << i % 2 * 32;
+	return true;
+}
+
+/* Those that begin before until. The offset of the first one that there is no room for; 0: all fit. */
+static uint32_t frames_in(const uint8_t *bytes, size_t len, size_t until, uint64_t at, struct runtime_code *c)
+{
+	for (size_t i = CALL_LEN; i < until; i++) {
+		uint32_t words, n = frame_begin(bytes + i, len - i, &words), offset = (uint32_t)(at + i + n);
+
+		if (n && !frame_add(c, offset, words, frame_reach(bytes + i + n, len - i - n)))
+			return offset;
+	}
+	return 0;
+}
+
+int beam_frames(struct memory *m, struct runtime_code *c)
+{
+	const uint64_t len = MIN(c->end - c->start, (uint64_t)FAR_MAX);
+	uint8_t bytes[PIECE];
+	uint32_t more = 0;
+
+	/* What is at the end of a piece is in the next one, with all that is behind it. */
+	for (uint64_t at = 0, size, until; !more && at < len; at = at + size < len ? at + until - CALL_LEN : len) {
+		size = MIN(len - at, (uint64_t)PIECE);
+		if (memory_read(m, c->start + at, bytes, size))
+			return -EFAULT;
+		until = at + size < len ? size - SUB_MAX - REACH_MAX : size;
+		more = frames_in(bytes, size, until, at, c);
+	}
+	if (!more && len < c->end - c->start)
+		more = FAR_MAX;
+	c->word[BEAM_CROWDED_WORD] |= (uint64_t)more << 32;
+	return 0;
+}
+
+int beam_frame_words(const struct runtime_code *c, uint64_t pc)
+{
+	const uint64_t offset = pc - c->start, more = c->word[BEAM_CROWDED_WORD] >> 32;
+
+	for (uint32_t i = 0; i < BEAM_MARKS && beam_mark(c, i); i++) {
+		uint32_t mark = beam_mark(c, i);
+
+		if (mark & FRAME && offset - frame_offset(mark) < (mark & REACH_MAX))
+			return (int)(mark >> 8 & WORDS_MAX);
+	}
+	return more && offset >= more ? -E2BIG : -ENOENT;
+}

@@ -10,11 +10,11 @@
 
 #include "base/cleanup.h"
 #include "runtime/beam.h"
+#include "runtime/steady.h"
 
 #define SHARED_BYTES (256u << 10) /* beneath the first module */
 #define SHARED_PIECE 64u	  /* its functions have no bounds */
 #define FUNCTIONS_MAX (1u << 20)
-#define TRIES	     4
 
 /* By the table in force. -ENOENT: no module is there. */
 static int beam_find_module(const struct beam *b, struct memory *m, uint64_t pc, struct beam_module *ret)
@@ -138,26 +138,38 @@ static int beam_code_read(const struct beam *b, struct memory *m, uint64_t pc, s
 	return err ? err : beam_function(b, m, &of, pc, ret);
 }
 
+struct beam_code_question {
+	const struct beam *b;
+	struct memory *memory;
+	uint64_t pc, epoch; /* now */
+	struct runtime_code_made *made;
+};
+
+static int beam_code_count(void *ctx, uint64_t counters[STEADY_COUNTERS])
+{
+	struct beam_code_question *q = ctx;
+
+	if (beam_epoch_now(q->b, q->memory, &counters[0]))
+		return -EFAULT;
+	q->epoch = counters[0];
+	return 0;
+}
+
+/* What was known in a former epoch is described anew. */
+static int beam_code_answer(void *ctx)
+{
+	const struct beam_code_question *q = ctx;
+
+	memset(&q->made->code, 0, sizeof(q->made->code));
+	q->made->code.epoch = q->epoch;
+	if (q->made->known_epoch != q->epoch)
+		memset(q->made->known, 0, sizeof(q->made->known));
+	return beam_code_read(q->b, q->memory, q->pc, q->made);
+}
+
 int beam_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
-	const struct beam *b = beam_of(a);
-	uint64_t epoch, after;
-	int err;
+	struct beam_code_question q = {.b = beam_of(a), .memory = m, .pc = pc, .made = ret};
 
-	/* Around the end of an epoch, what is read may be partly of the next. */
-	for (int i = 0; i < TRIES; i++) {
-		memset(&ret->code, 0, sizeof(ret->code));
-		if (beam_epoch_now(b, m, &ret->code.epoch))
-			return -EFAULT;
-		/* What was known in a former one is described anew. */
-		if (ret->known_epoch != ret->code.epoch)
-			memset(ret->known, 0, sizeof(ret->known));
-		epoch = ret->code.epoch;
-		err = beam_code_read(b, m, pc, ret);
-		if (beam_epoch_now(b, m, &after))
-			return -EFAULT;
-		if (epoch == after)
-			return err;
-	}
-	return -ESTALE;
+	return steady_read(&(struct steady){.count = beam_code_count, .read = beam_code_answer, .ctx = &q});
 }

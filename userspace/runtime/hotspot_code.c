@@ -9,13 +9,13 @@
 
 #include "base/cleanup.h"
 #include "runtime/hotspot.h"
+#include "runtime/steady.h"
 
 #define HEAPS_MAX    16
 #define SHIFT_MAX    20
 #define SEGMENT_FREE 0xff
 #define BACK_MAX     4096 /* steps back in the map of segments, each 254 segments at most */
 #define CODELETS_MAX 1024
-#define TRIES	     3
 
 struct heap { uint64_t low, high, segments; uint32_t shift; };
 struct blob { uint64_t at, code, end; int32_t complete, frame; char name[64]; };
@@ -212,26 +212,41 @@ static int hotspot_code_read(const struct hotspot *h, struct memory *m, uint64_t
 	return err ? err : hotspot_describe(h, m, &blob, pc, ret);
 }
 
-int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+struct hotspot_code_question {
+	const struct hotspot *h;
+	struct memory *memory;
+	uint64_t pc, code_epoch; /* now */
+	struct runtime_code_made *made;
+};
+
+static int hotspot_code_count(void *ctx, uint64_t counters[STEADY_COUNTERS])
 {
-	const struct hotspot *h = hotspot_of(a);
-	uint64_t before, epoch, after;
+	struct hotspot_code_question *q = ctx;
+
+	if (hotspot_epoch_now(q->h, q->memory, &counters[0]) || hotspot_code_epoch_now(q->h, q->memory, &counters[1]))
+		return -EFAULT;
+	q->code_epoch = counters[1];
+	return 0;
+}
+
+static int hotspot_code_answer(void *ctx)
+{
+	const struct hotspot_code_question *q = ctx;
 	int err;
 
-	if (pc < h->low || pc >= h->high)
+	memset(&q->made->code, 0, sizeof(q->made->code));
+	q->made->code.epoch = q->code_epoch;
+	memory_gather(q->memory);
+	err = hotspot_code_read(q->h, q->memory, q->pc, q->made);
+	memory_gather_done(q->memory);
+	return err;
+}
+
+int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	struct hotspot_code_question q = {.h = hotspot_of(a), .memory = m, .pc = pc, .made = ret};
+
+	if (pc < q.h->low || pc >= q.h->high)
 		return -ENOENT;
-	/* Around the end of an epoch, what is read may be partly of the next. */
-	for (int i = 0; i < TRIES; i++) {
-		memset(&ret->code, 0, sizeof(ret->code));
-		if (hotspot_epoch_now(h, m, &before) || hotspot_code_epoch_now(h, m, &ret->code.epoch))
-			return -EFAULT;
-		memory_gather(m);
-		err = hotspot_code_read(h, m, pc, ret);
-		memory_gather_done(m);
-		if (hotspot_epoch_now(h, m, &after) || hotspot_code_epoch_now(h, m, &epoch))
-			return -EFAULT;
-		if (before == after && epoch == ret->code.epoch)
-			return err;
-	}
-	return -ESTALE;
+	return steady_read(&(struct steady){.count = hotspot_code_count, .read = hotspot_code_answer, .ctx = &q});
 }

@@ -14,9 +14,6 @@
 
 /* The longest that a sample waits for a file or a name. */
 #define PARK_DEADLINE_NS (4 * NSEC_PER_SEC)
-/* Between retries for answers: so many times what the last one took, for a fifth of a CPU. */
-#define RETRY_REST	  4
-#define RETRY_REST_MAX_NS (20 * NSEC_PER_MSEC)
 
 _Static_assert(UNWIND_END_NR <= LEDGER_ENDS_MAX, "every end of a stack has a counter");
 _Static_assert(UNWIND_END_NR <= PROCESS_ENDS_MAX, "also in a process");
@@ -464,23 +461,11 @@ void pipeline_set_origins(struct pipeline *p, const struct origins *origins)
 	p->counting.origins = *origins;
 }
 
-/*
- * Answers come one by one, and each could be what any of the waiting samples lacks: where thousands of functions are met at
- * once, unwinding all of them again for each answer would take the CPU that the answers need.
- */
-static void pipeline_retry_and_rest(struct pipeline *p, uint64_t now_ns)
-{
-	uint64_t begin = clock_now_ns();
-
-	pipeline_retry(p, now_ns, false);
-	p->rest_until_ns = now_ns + MIN(RETRY_REST * (clock_now_ns() - begin), RETRY_REST_MAX_NS);
-}
-
 void pipeline_turn(struct pipeline *p, uint64_t now_ns)
 {
 	table_tick(p->table, now_ns);
-	if (p->settled && p->park.first && now_ns >= p->rest_until_ns)
-		pipeline_retry_and_rest(p, now_ns);
+	if (p->settled && p->park.first)
+		pipeline_retry(p, now_ns, false);
 }
 
 void pipeline_explain(struct pipeline *p, uint32_t pid, struct buf *to)

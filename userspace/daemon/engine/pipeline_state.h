@@ -48,7 +48,6 @@ struct pipeline {
 	struct hints hints;
 	uint32_t plan_gen;
 	bool settled; /* an answer that samples wait for has arrived */
-	uint64_t rest_until_ns; /* none is tried again for an answer before */
 	/* Of the current sample; both large. */
 	struct unwind_stack stack; /* its native user stack */
 	struct whole_stack whole;  /* all of its frames */

@@ -27,10 +27,10 @@ static void step_out(const struct runtime_attached *a, struct runtime_code_made 
 
 	for (size_t i = 0; i < size && i < 17; i++)
 		reg[i] ^= data[i];
-	for (uint32_t kind = 0; kind < 14; kind++) {
+	for (uint32_t kind = 0; kind < 2 * (HOTSPOT_YIELD + 1); kind++) {
 		step = (struct runtime_step){0};
-		c->code.kind = kind % 7;
-		at.in_heap = kind >= 7;
+		c->code.kind = kind % (HOTSPOT_YIELD + 1);
+		at.in_heap = kind > HOTSPOT_YIELD;
 		hotspot_step(a, &c->code, &at, &step);
 	}
 }

@@ -66,7 +66,7 @@ static const struct {
 	{"nopw", {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}, 10, INSN_OTHER, X86_NONE, X86_NONE, 0},
 	{"test $1,%al-like group 3", {0xf7, 0xc0, 1, 0, 0, 0}, 6, INSN_OTHER, X86_NONE, X86_NONE, 0},
 	{"neg %eax", {0xf7, 0xd8}, 2, INSN_OTHER, X86_NONE, X86_NONE, 0},
-	{"enter", {0xc8, 0x10, 0, 0}, 4, INSN_OTHER, X86_NONE, X86_NONE, 0},
+	{"enter", {0xc8, 0x10, 0, 0}, 4, INSN_SP_LOST, X86_SP, X86_NONE, 0},
 };
 
 START_TEST(instruction_has_its_length_and_meaning)

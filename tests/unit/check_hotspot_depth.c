@@ -92,6 +92,34 @@ START_TEST(an_aligned_stack_is_left_by_the_frame_pointer)
 }
 END_TEST
 
+START_TEST(of_an_aligned_stack_nothing_is_known_once_the_frame_pointer_is_gone)
+{
+	/* push rbp; mov rbp, rsp; and rsp, -32; pop rbp; nop */
+	follow("\x55\x48\x89\xe5\x48\x83\xe4\xe0\x5d\x90", 10);
+	expect(8, 1, 16);
+	expect(9, 0, 0);
+	/* the same, mov rbp, rax; nop */
+	follow("\x55\x48\x89\xe5\x48\x83\xe4\xe0\x48\x89\xc5\x90", 12);
+	expect(11, 0, 0);
+}
+END_TEST
+
+START_TEST(a_frame_pointer_with_a_value_of_its_own_leads_nowhere)
+{
+	/* xor ebp, ebp; nop */
+	follow("\x31\xed\x90", 3);
+	expect(2, 0, 0);
+	/* push rbp; mov rbp, rsp; lea rbp, [rax + 8]; nop; leave; ret */
+	follow("\x55\x48\x89\xe5\x48\x8d\x68\x08\x90\xc9\xc3", 11);
+	expect(8, 16, 16);
+	expect(10, 0, 0);
+	/* push rbp; mov rbp, rsp; vpxor ymm0, ymm0, ymm0; leave; ret */
+	follow("\x55\x48\x89\xe5\xc5\xfd\xef\xc0\xc9\xc3", 10);
+	expect(8, 16, 16);
+	expect(9, 8, 0);
+}
+END_TEST
+
 START_TEST(a_stack_that_is_elsewhere_is_not_known)
 {
 	/* and rsp, -32; ret */
@@ -182,6 +210,8 @@ Suite *hotspot_depth_suite(void)
 	tcase_add_test(t, what_is_pushed_is_counted_on_both_ways_out);
 	tcase_add_test(t, a_frame_that_is_made_and_left_keeps_the_callers_frame_pointer);
 	tcase_add_test(t, an_aligned_stack_is_left_by_the_frame_pointer);
+	tcase_add_test(t, of_an_aligned_stack_nothing_is_known_once_the_frame_pointer_is_gone);
+	tcase_add_test(t, a_frame_pointer_with_a_value_of_its_own_leads_nowhere);
 	tcase_add_test(t, a_stack_that_is_elsewhere_is_not_known);
 	tcase_add_test(t, what_only_a_jump_back_leads_to_is_not_known);
 	tcase_add_test(t, ways_of_other_depths_that_meet_are_not_known);

@@ -935,6 +935,8 @@ static void put_pushes(const char *name, size_t size, uint32_t frame)
 
 START_TEST(hand_written_code_is_left_by_what_it_has_pushed)
 {
+	struct hotspot_depth d;
+
 	put_pushes("monitorexit Runtime1 stub", 26, 4);
 	ck_assert_uint_eq(made.code.kind, HOTSPOT_STUB);
 	at_rsp(3);
@@ -943,6 +945,10 @@ START_TEST(hand_written_code_is_left_by_what_it_has_pushed)
 	ck_assert_uint_eq(step.pc, HW_CODE + 5);
 	ck_assert_uint_eq(step.sp, STACK + 24);
 	ck_assert_uint_eq(step.fp, 0xbb);
+	/* Others jump to this one, with their frames. */
+	put_pushes("forward_exception Runtime1 stub", 32, 4);
+	ck_assert_int_eq(hotspot_depth_at(&made.code, HW_CODE + 2, &d), -ENOENT);
+	put_pushes("monitorexit Runtime1 stub", 26, 4);
 	/* Something else has called it. */
 	stack[0] = stack[2] = 0xdead;
 	stack[9] = HW_CODE + 5;
@@ -961,6 +967,11 @@ START_TEST(for_a_check_of_a_subtype_the_caller_has_pushed_two_words)
 	ck_assert_int_eq(step_at(HOTSPOT_SUBTYPE, 3, true), 0);
 	ck_assert_uint_eq(step.pc, HW_CODE + 5);
 	ck_assert_uint_eq(step.sp, STACK + 24 + 16);
+	/* By the frame pointer it is another caller's. */
+	at_rsp(10);
+	regs[6] = STACK + 8 * 8;
+	ck_assert_int_eq(step_at(HOTSPOT_SUBTYPE, 3, true), 0);
+	ck_assert_uint_eq(step.sp, STACK + 80);
 	put_pushes("C1 Runtime slow_subtype_check_blob", 35, (uint32_t)-1);
 	ck_assert_uint_eq(made.code.kind, HOTSPOT_SUBTYPE);
 }

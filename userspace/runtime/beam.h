@@ -133,7 +133,8 @@ int beam_loop_step(const struct beam *b, const struct runtime_code *c, const str
  */
 bool beam_loop_is_own_word(const struct runtime_code *c, const struct runtime_place *at, uint64_t word);
 
-/* beam_registered.c: the process that is registered by that name, an atom. -ENOENT: none, or the table is not known. */
+/* beam_registered.c: the process that is registered by that name, an atom. -ENOENT: none, or the table is not known;
+ * -EFAULT, -E2BIG: it cannot be read. */
 int beam_registered(const struct runtime_file *file, struct memory *m, const struct beam *b, uint64_t name,
 		    uint64_t *ret);
 

@@ -53,16 +53,17 @@ enum {
 /* --- the plan --- */
 
 #define SEGMENT_ATOMS 1024u
+#define ATOM_BYTES    255u /* of the longest atom of one-byte letters */
 #define SEGMENTS_SEEN 8u /* proc_lib's atoms are among the first 5000 */
 
 struct beam_atom_head { uint64_t len, text; }; /* the length in the lowest 16 bits */
 
 static bool beam_atom_is(const struct beam *b, struct memory *m, const struct beam_atom_head *head, const char *text)
 {
-	char have[sizeof(PURGER)];
+	char have[ATOM_BYTES];
 	size_t len = strlen(text);
 
-	return (uint16_t)head->len == len && memory_read(m, head->text + b->text, have, len) == 0 && !memcmp(have, text, len);
+	return len <= sizeof(have) && (uint16_t)head->len == len && memory_read(m, head->text + b->text, have, len) == 0 && !memcmp(have, text, len);
 }
 
 /* The atoms that are needed, among the first ones. */

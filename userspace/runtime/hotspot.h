@@ -214,8 +214,8 @@ bool hotspot_loop(const struct hotspot *h, struct memory *m, const struct hotspo
 /* hotspot_code.c: which region lies at an address. */
 int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
 
-/* hotspot_stub.c: narrows a blob of hand-written code to the stub at pc in it, with its name. */
-void hotspot_stub(const struct hotspot *h, struct memory *m, uint64_t pc, struct runtime_code *c);
+/* hotspot_stub.c: narrows a blob of hand-written code to the stub at pc in it, with its name; whether there is one. */
+bool hotspot_stub(const struct hotspot *h, struct memory *m, uint64_t pc, struct runtime_code *c);
 
 /* hotspot_nmethod.c: a compiled method at blob, whose frame of so many bytes is complete from an offset on. */
 int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bool native, uint64_t complete,

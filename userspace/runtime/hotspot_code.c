@@ -153,22 +153,25 @@ static bool hotspot_is_c1_stub(const char *name)
 	return strstr(name, "Runtime1 stub") || hotspot_begins(name, "C1 Runtime ");
 }
 
-/* What no descriptor tells of in a blob of many stubs may begin anywhere in one. */
-static bool hotspot_is_entry(const struct blob *b, const struct runtime_code *c)
+/* Other stubs of C1 jump there with their frames (c1_Runtime1_x86.cpp, forward_exception). */
+static bool hotspot_is_called(const char *name)
 {
-	return !hotspot_begins(b->name, "StubRoutines") || hotspot_begins(c->name, "[stub: ");
+	return !strstr(name, "forward_exception");
 }
 
 static int hotspot_by_hand(const struct hotspot *h, struct memory *m, const struct blob *b, uint64_t pc,
 			   struct runtime_code *c)
 {
+	bool begins = hotspot_is_called(b->name);
+
 	c->kind = HOTSPOT_STUB;
 	if (hotspot_begins(b->name, "I2C/C2I") || hotspot_begins(b->name, "MethodHandle"))
 		c->kind = HOTSPOT_ADAPTER;
 	hotspot_name(c, "", b->name);
+	/* What no descriptor tells of in a blob of many stubs may begin anywhere in one. */
 	if (hotspot_begins(b->name, "StubRoutines"))
-		hotspot_stub(h, m, pc, c);
-	if (c->kind == HOTSPOT_STUB && hotspot_is_entry(b, c))
+		begins = hotspot_stub(h, m, pc, c);
+	if (c->kind == HOTSPOT_STUB && begins)
 		hotspot_depth_read(m, c);
 	if (hotspot_is_c1_stub(b->name) && strstr(b->name, "slow_subtype_check"))
 		c->kind = HOTSPOT_SUBTYPE;
@@ -236,7 +239,9 @@ static int hotspot_code_answer(void *ctx)
 
 	memset(&q->made->code, 0, sizeof(q->made->code));
 	q->made->code.epoch = q->code_epoch;
-	memory_gather(q->memory);
+	/* Without a counter, nothing tells that what was gathered is still so. */
+	if (q->h->code_epoch_at)
+		memory_gather(q->memory);
 	err = hotspot_code_read(q->h, q->memory, q->pc, q->made);
 	memory_gather_done(q->memory);
 	return err;

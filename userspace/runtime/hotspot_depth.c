@@ -6,6 +6,8 @@
  * jumps lead forward; what nothing known leads to stays unknown. Stubs of C1 have
  * no frame, but push what they use (OpenJDK, c1_Runtime1_x86.cpp,
  * slow_subtype_check); others make one behind that, or align the stack in it.
+ * What unwind/epilogue.c finds goes the other way, from a pc to a return: here the
+ * entry is known, and the answers of a whole region are kept with it.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -85,7 +87,7 @@ static void follow_join(struct follow *f, uint32_t at)
 /* The frame pointer is taken back from where it was put, or is anything. */
 static void depth_take_back(struct depth *d, uint32_t from)
 {
-	if (!d->saved || d->saved != from)
+	if (d->by_fp || !d->saved || d->saved != from)
 		*d = unknown;
 	d->saved = d->fp = 0;
 }
@@ -144,6 +146,17 @@ static void depth_leave(struct depth *d)
 	d->depth -= 8;
 }
 
+/* The frame pointer's register may get a value of its own; where a vector's instruction is all that is known, as a rule not. */
+static void depth_use_fp(struct depth *d, const struct x86_insn *i)
+{
+	if (!(i->writes & 1u << X86_BP))
+		return;
+	if (d->by_fp || (!d->saved && i->writes != X86_WRITES_ALL))
+		*d = unknown;
+	if (i->writes != X86_WRITES_ALL)
+		d->fp = 0;
+}
+
 static void depth_apply(struct depth *d, const struct x86_insn *i)
 {
 	switch (i->kind) {
@@ -174,6 +187,7 @@ static void depth_apply(struct depth *d, const struct x86_insn *i)
 			depth_take_back(d, i->base == X86_SP ? d->depth - (uint32_t)i->n : 0);
 		break;
 	default:
+		depth_use_fp(d, i);
 		break;
 	}
 	if (!d->by_fp && (d->depth < 8 || d->depth % 8 || d->depth >= 8 * UNITS_MAX))

@@ -311,7 +311,8 @@ int hotspot_decode(const struct runtime_attached *a, struct memory *m, const str
 	uint64_t epoch;
 	int err;
 
-	memory_gather(m);
+	if (f->cookie[RUNTIME_COOKIE_EPOCH])
+		memory_gather(m);
 	err = hotspot_function_read(h, m, f, ret);
 	memory_gather_done(m);
 	if (err)

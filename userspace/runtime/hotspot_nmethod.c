@@ -446,6 +446,7 @@ int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bo
 	if (!native && (nmethod_find_scopes(&n) || nmethod_find_metadata(&n) || nmethod_read_pcs(&n, &nr)))
 		return -EFAULT;
 	nmethod_rows(&n, nr, (uint32_t)root, begin);
-	/* It was there all the while. */
+	/* It was there all the while: what was gathered does not tell. */
+	memory_gather_done(m);
 	return nmethod_identity(&n, &identity) || identity != ret->code.identity[1] ? -ESTALE : 0;
 }

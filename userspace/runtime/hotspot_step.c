@@ -235,6 +235,8 @@ static int hotspot_step_compiled(const struct runtime_code *c, const struct runt
 
 /* --- hand-written code --- */
 
+#define SUBTYPE_PUSHED 16 /* two words, by the caller */
+
 /* The barrier at a method's entry has pushed a word of ones behind the return address. */
 #define COOKIE UINT64_MAX
 
@@ -267,10 +269,13 @@ static int hotspot_step_by_depth(const struct hotspot *h, const struct runtime_c
 	err = d.by_fp ? hotspot_step_by_fp(at, at->reg[RBP], ret) : hotspot_step_frameless(at, d.depth, ret);
 	if (err || !hotspot_step_is_code(h, ret->pc))
 		return -ENOENT;
-	if (d.by_fp || !d.saved)
-		return 0;
-	ret->flags |= RUNTIME_STEP_FP;
-	return at->load(at->ctx, ret->sp - d.saved, &ret->fp) ? -EFAULT : 0;
+	if (!d.by_fp && d.saved) {
+		ret->flags |= RUNTIME_STEP_FP;
+		err = at->load(at->ctx, ret->sp - d.saved, &ret->fp) ? -EFAULT : 0;
+	}
+	if (c->kind == HOTSPOT_SUBTYPE)
+		ret->sp += SUBTYPE_PUSHED;
+	return err;
 }
 
 static int hotspot_step_stub(const struct hotspot *h, const struct runtime_code *c, const struct runtime_place *at,
@@ -337,8 +342,6 @@ int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c,
 		ret->flags |= RUNTIME_STEP_FROZEN;
 	if (!err && c->kind == HOTSPOT_YIELD)
 		ret->flags |= RUNTIME_STEP_MOVES;
-	if (!err && c->kind == HOTSPOT_SUBTYPE)
-		ret->sp += 16;
 	if (!err && c->kind == HOTSPOT_BARRIER)
 		ret->flags |= RUNTIME_STEP_LEFT_OUT;
 	return err;

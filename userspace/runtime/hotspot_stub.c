@@ -69,20 +69,23 @@ static bool hotspot_stub_narrow(const struct stub *s, uint64_t pc, const struct 
 	return true;
 }
 
-void hotspot_stub(const struct hotspot *h, struct memory *m, uint64_t pc, struct runtime_code *c)
+bool hotspot_stub(const struct hotspot *h, struct memory *m, uint64_t pc, struct runtime_code *c)
 {
 	const struct runtime_code blob = {.start = c->start, .end = c->end};
+	bool found = false;
 	struct stub s;
 	uint64_t at;
 
 	if (!h->stubs || memory_u64(m, h->stubs, &at))
-		return;
+		return false;
 	for (int i = 0; i < STUBS_MAX && at; i++, at = s.next) {
 		int err = hotspot_stub_read(h, m, at, &blob, &s);
 
 		if (err && err != -ENOENT)
-			return;
+			break;
+		found |= !err && pc >= s.begin && pc < s.end;
 		if (!err && hotspot_stub_narrow(&s, pc, &blob, c))
-			return;
+			break;
 	}
+	return found;
 }

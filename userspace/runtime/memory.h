@@ -8,7 +8,8 @@
  * process that may be killed. So is a file that lies beside one which the process
  * has mapped: a runtime may keep what belongs to its code there.
  * Bounds: every read counts against a budget of bytes and of reads for one
- * question, so that no list in that memory keeps a decoder busy.
+ * question, so that no list in that memory keeps a decoder busy; one that is
+ * gathered counts as itself, and may read MEMORY_LINE bytes more.
  */
 #ifndef OTP_RUNTIME_MEMORY_H
 #define OTP_RUNTIME_MEMORY_H

@@ -423,7 +423,8 @@ static bool v8_opt_find_data(struct v8_opt *o, uint64_t code)
 		return false;
 	o->data = table;
 	v8_opt_read_code(o);
-	return v8_opt_is_left_so(o);
+	/* That one place is where a call ends may be by chance. */
+	return (o->deopt.eager || o->deopt.nr >= 2) && v8_opt_is_left_so(o);
 }
 
 /* Code that nothing can leave has no data at all. Whether it is what was known to lie there, nothing tells. */

@@ -19,7 +19,11 @@
 
 enum { RCX = 2, R8 = 8, R9 = 9, R10 = 10 };
 
-struct v8_scan { struct runtime_code *code; uint32_t nr, entry /* that the first jump leads to */; bool full, pushes, pushes_context; };
+struct v8_scan {
+	struct runtime_code *code;
+	uint32_t nr, entry; /* to which the first jump leads */
+	bool full, pushes, pushes_context;
+};
 
 static void v8_event(struct v8_scan *s, uint64_t offset, uint32_t state)
 {

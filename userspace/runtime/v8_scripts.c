@@ -33,7 +33,10 @@ struct v8_place { uint64_t bytecodes; uint32_t script, function; /* indices */ }
 
 /* What a question may have read, and looked at: from the youngest script on; in all. */
 struct v8_bound { uint32_t pages, entries; /* of lists */ };
-static const struct v8_bound bound_young = {600, 90000}, bound_all = {900, 131072};
+#define PAGES_ALL 600u
+static const struct v8_bound bound_young = {400, 60000}, bound_all = {PAGES_ALL, 98304};
+/* A name and lines are read for the same question. */
+_Static_assert(PAGES_ALL * PAGE <= MEMORY_BYTES_MAX / 8 * 5, "something is left of a question's budget");
 
 /* How many scripts are left, the oldest ones; of the last one of them, its functions from one on. */
 struct v8_until { uint32_t scripts, function; };

@@ -415,7 +415,7 @@ static void meaning_one(const struct decoder *d, struct x86_insn *i)
 		say(i, INSN_BRANCH, X86_NONE, d->imm);
 	else if (op == 0xf4 || op == 0xcc || op == 0xcb || op == 0xca || op == 0xcf)
 		say(i, INSN_END, X86_NONE, 0);
-	else if (moves_sp(d))
+	else if (moves_sp(d) || op == 0xc8) /* the last: enter */
 		say(i, INSN_SP_LOST, X86_SP, 0);
 	else if (d->rex & REX_W && (op == 0x03 || op == 0x2b || ((op == 0x01 || op == 0x29) && !d->memory)))
 		say(i, INSN_ADD, op & 2 ? d->reg : d->rm, 0);
@@ -476,7 +476,7 @@ static unsigned two_writes(const struct decoder *d)
 	if ((op >= 0x40 && op <= 0x4f) || op == 0xaf || (op >= 0xb6 && op <= 0xb8) || (op >= 0xbc && op <= 0xbf) || op == 0x2c ||
 	    op == 0x2d || op == 0x50 || op == 0xd7 || op == 0xc5 || op == 0x02 || op == 0x03)
 		return WRITES_REG;
-	if (op == 0xc0 || op == 0xc1)
+	if (op == 0xc0 || op == 0xc1 || op == 0xb2 || op == 0xb4 || op == 0xb5) /* the last: lss, lfs, lgs */
 		return WRITES_REG | WRITES_RM;
 	if (op == 0xa3 || op == 0x18 || op == 0x1f || op == 0x2e || op == 0x2f || (op == 0xba && (d->reg & 7) == 4))
 		return 0;
@@ -506,7 +506,7 @@ static unsigned one_implied(const struct decoder *d)
 		return BIT(X86_CX);
 	if (op == 0xc8 || op == 0xc9)
 		return BIT(X86_BP);
-	if (op == 0x98 || op == 0xa0 || op == 0xa1 || op == 0xd7 || op == 0xe4 || op == 0xe5 || op == 0xec || op == 0xed)
+	if (op == 0x98 || op == 0x9f || op == 0xa0 || op == 0xa1 || op == 0xd7 || op == 0xe4 || op == 0xe5 || op == 0xec || op == 0xed)
 		return BIT(X86_AX);
 	return op == 0x99 ? BIT(X86_DX) : 0;
 }

@@ -162,6 +162,11 @@ static void flow_add_edges(struct hotspot_flow *f)
 
 /* --- walks --- */
 
+void hotspot_flow_charge(struct hotspot_flow *f, uint64_t steps)
+{
+	f->steps -= MIN(f->steps, steps);
+}
+
 /* A new one; false: there were too many steps. */
 static bool flow_begin_walk(struct hotspot_flow *f)
 {
@@ -172,7 +177,7 @@ static bool flow_begin_walk(struct hotspot_flow *f)
 /* Whether it was not met in this walk before. */
 static bool flow_meet(struct hotspot_flow *f, uint32_t part)
 {
-	f->steps -= f->steps > 0;
+	hotspot_flow_charge(f, 1);
 	if (f->seen[part] == f->turn)
 		return false;
 	f->seen[part] = f->turn;
@@ -370,6 +375,7 @@ void hotspot_flow_behind(struct hotspot_flow *f, uint32_t part, struct flow_foun
 		for (uint32_t e = f->part[at].edge; e != FLOW_NONE; e = f->edge[e].next) {
 			uint32_t from = f->edge[e].from;
 
+			hotspot_flow_charge(f, 1);
 			if (!flow_is_in(l, from) || !flow_meet(f, from))
 				continue;
 			if (f->part[from].mark != FLOW_NONE)

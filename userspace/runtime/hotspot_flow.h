@@ -74,6 +74,8 @@ void hotspot_flow_read(struct hotspot_flow *f, struct memory *m, uint64_t code, 
 /* Of a part without a mark. */
 void hotspot_flow_ahead(struct hotspot_flow *f, uint32_t part, struct flow_found *ret);
 void hotspot_flow_behind(struct hotspot_flow *f, uint32_t part, struct flow_found *ret);
+/* What the caller does with what was found counts against the same bound: where nothing is left, all is open. */
+void hotspot_flow_charge(struct hotspot_flow *f, uint64_t steps);
 /* The mark to which a part leads without any jump; FLOW_NONE. */
 uint32_t hotspot_flow_straight(const struct hotspot_flow *f, uint32_t part);
 

@@ -245,11 +245,12 @@ static uint32_t nmethod_around(const struct nmethod *n, uint32_t node, uint32_t 
  * Of two nodes, the first one or what is around it: the innermost function that both are in. Behind different calls in one
  * function, equal functions are not the same frame.
  */
-static uint32_t nmethod_common(const struct nmethod *n, uint32_t a, uint32_t b)
+static uint32_t nmethod_common(struct nmethod *n, uint32_t a, uint32_t b)
 {
 	const struct runtime_code_node *nodes = n->made->nodes;
-	uint32_t depth = MIN(nmethod_depth(n, a), nmethod_depth(n, b)), common;
+	uint32_t depth_a = nmethod_depth(n, a), depth_b = nmethod_depth(n, b), depth = MIN(depth_a, depth_b), common;
 
+	hotspot_flow_charge(&n->flow, 2 * (depth_a + depth_b) + 1);
 	a = common = nmethod_around(n, a, depth);
 	b = nmethod_around(n, b, depth);
 	for (; a != b && nodes[a].outer; a = nodes[a].outer - 1u, b = nodes[b].outer - 1u)
@@ -258,7 +259,7 @@ static uint32_t nmethod_common(const struct nmethod *n, uint32_t a, uint32_t b)
 }
 
 /* What all marks that were found are in. */
-static uint32_t nmethod_in_all(const struct nmethod *n, const struct flow_found *found, uint32_t node)
+static uint32_t nmethod_in_all(struct nmethod *n, const struct flow_found *found, uint32_t node)
 {
 	for (uint32_t i = 0; i < found->nr; i++)
 		node = nmethod_common(n, node, n->marks[found->mark[i]].node);
@@ -266,7 +267,7 @@ static uint32_t nmethod_in_all(const struct nmethod *n, const struct flow_found 
 }
 
 /* Whether one of them is neither in the function of a node, nor around it. */
-static bool nmethod_has_stranger(const struct nmethod *n, const struct flow_found *found, uint32_t node)
+static bool nmethod_has_stranger(struct nmethod *n, const struct flow_found *found, uint32_t node)
 {
 	for (uint32_t i = 0; i < found->nr; i++) {
 		uint32_t other = n->marks[found->mark[i]].node, common = nmethod_depth(n, nmethod_common(n, node, other));

@@ -440,54 +440,72 @@ static int v8_optimized_parted(struct runtime_code_made *ret)
 	return 0;
 }
 
+static void v8_opt_begin(struct v8_opt *o, const struct v8 *v, struct memory *m, bool maglev, struct runtime_code_made *made)
+{
+	memset(o->function, 0, sizeof(o->function));
+	memset(o->places, 0, sizeof(o->places));
+	o->anchors.nr = o->anchors.nr_paths = o->deopt.nr = o->deopt.eager = 0;
+	o->v = v;
+	o->memory = m;
+	o->made = made;
+	o->maglev = maglev;
+	o->nr = 0;
+}
+
+/* Of its data: which function was compiled, and which compilation of it this is. */
+static int v8_opt_identify(struct v8_opt *o)
+{
+	const struct v8_row *row = v8_row(o->v);
+	uint64_t *identity = o->made->code.identity, shared, id;
+	int err = v8_opt_word(o, o->data, row->deopt_shared, &shared);
+
+	if (!err && row->shared_wrapped)
+		err = v8_field(o->memory, shared, row->shared_wrapped, &shared);
+	if (!err)
+		err = v8_opt_word(o, o->data, row->deopt_id, &id);
+	if (!err)
+		err = v8_opt_word(o, o->data, row->deopt_literals, &o->literals);
+	if (!err)
+		err = v8_opt_add_function(o, shared, &identity[1]);
+	if (err < 0)
+		return err;
+	o->root = (uint32_t)err;
+	/* Each compilation has a number of its own. */
+	identity[2] = (id & ~(uint64_t)UINT32_MAX) | (uint32_t)identity[2];
+	return memcmp(o->made->known, identity, sizeof(o->made->known)) ? 0 : -EALREADY;
+}
+
+static int v8_opt_describe(struct v8_opt *o, uint64_t code)
+{
+	uint64_t table;
+
+	if (v8_opt_inlinings(o) || v8_field(o->memory, code, v8_row(o->v)->code_positions, &table))
+		return -EFAULT;
+	if (v8_deopt_open(o->v, o->memory, o->data, &o->deopt))
+		o->deopt.nr = o->deopt.eager = 0;
+	v8_opt_read_code(o);
+	v8_opt_calls(o);
+	v8_opt_places_of(o, table);
+	if (o->deopt.nr)
+		v8_opt_instructions(o);
+	v8_anchors_sort(&o->anchors);
+	v8_opt_rows(o);
+	return 0;
+}
+
 int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, bool maglev, struct runtime_code_made *ret)
 {
 	static struct v8_opt o;
-	const struct v8_row *row = v8_row(v);
-	uint64_t shared, table, id;
 	int32_t length;
 	int err;
 
-	memset(o.function, 0, sizeof(o.function));
-	memset(o.places, 0, sizeof(o.places));
-	o.anchors.nr = o.anchors.nr_paths = o.deopt.nr = o.deopt.eager = 0;
-	o.v = v;
-	o.memory = m;
-	o.made = ret;
-	o.maglev = maglev;
-	o.nr = 0;
-	err = v8_field(m, code, row->code_interpreted, &o.data);
+	v8_opt_begin(&o, v, m, maglev, ret);
+	err = v8_field(m, code, v8_row(v)->code_interpreted, &o.data);
 	if (!err)
 		err = v8_smi(m, o.data, v->array_length, &length);
 	if (!err && !length && !v8_opt_find_data(&o, code))
 		return v8_optimized_parted(ret);
 	if (!err)
-		err = v8_opt_word(&o, o.data, row->deopt_shared, &shared);
-	if (!err && row->shared_wrapped)
-		err = v8_field(m, shared, row->shared_wrapped, &shared);
-	if (!err)
-		err = v8_opt_word(&o, o.data, row->deopt_id, &id);
-	if (!err)
-		err = v8_opt_word(&o, o.data, row->deopt_literals, &o.literals);
-	if (!err)
-		err = v8_opt_add_function(&o, shared, &ret->code.identity[1]);
-	if (err < 0)
-		return err;
-	o.root = (uint32_t)err;
-	/* Each compilation has a number of its own. */
-	ret->code.identity[2] = (id & ~(uint64_t)UINT32_MAX) | (uint32_t)ret->code.identity[2];
-	if (!memcmp(ret->known, ret->code.identity, sizeof(ret->known)))
-		return -EALREADY;
-	if (v8_opt_inlinings(&o) || v8_field(m, code, row->code_positions, &table))
-		return -EFAULT;
-	if (v8_deopt_open(v, m, o.data, &o.deopt))
-		o.deopt.nr = o.deopt.eager = 0;
-	v8_opt_read_code(&o);
-	v8_opt_calls(&o);
-	v8_opt_places_of(&o, table);
-	if (o.deopt.nr)
-		v8_opt_instructions(&o);
-	v8_anchors_sort(&o.anchors);
-	v8_opt_rows(&o);
-	return 0;
+		err = v8_opt_identify(&o);
+	return err ? err : v8_opt_describe(&o, code);
 }

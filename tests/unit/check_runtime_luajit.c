@@ -351,9 +351,37 @@ START_TEST(a_trace_is_left_into_the_interpreters_frame)
 	ck_assert_int_eq(step(LW_MCODE + 0x50, true, &s), 0);
 	ck_assert_uint_eq(s.sp, LW_STACK + 32 + LUAJIT_C_TRACE);
 	ck_assert_uint_eq(s.pc, LW_VM + 1);
-	/* Its first instruction takes the stack. */
-	ck_assert_int_eq(step(LW_MCODE, true, &s), 0);
-	ck_assert_uint_eq(s.sp, LW_STACK + LUAJIT_C_TRACE);
+}
+END_TEST
+
+static uint64_t trace_takes(uint32_t offset, bool exact)
+{
+	struct runtime_step s;
+
+	ck_assert_int_eq(step(LW_MCODE + offset, exact, &s), 0);
+	return s.sp - LW_STACK - LUAJIT_C_TRACE;
+}
+
+START_TEST(a_trace_takes_its_stack_at_its_head_and_gives_it_back_at_its_tail)
+{
+	/* A side trace takes what the one before it has less: lea rax, [rbx + 8]; sub rsp, 16. add rsp, 32; jmp */
+	put(LW_MCODE, "\x48\x8d\x43\x08\x48\x83\xec\x10", 8);
+	put(LW_MCODE + 0xf0, "\x48\x83\xc4\x20\xe9\x00\x00\x00\x00", 9);
+	ck_assert_int_eq(code(LW_MCODE), 0);
+	ck_assert_uint_eq(trace_takes(0, true), 16);
+	ck_assert_uint_eq(trace_takes(4, true), 16);
+	ck_assert_uint_eq(trace_takes(8, true), 32);
+	ck_assert_uint_eq(trace_takes(0xf0, true), 32);
+	ck_assert_uint_eq(trace_takes(0xf4, true), 0);
+	ck_assert_uint_eq(trace_takes(0xf4, false), 32);
+	put(LW_MCODE, "\x48\x83\xec\x20\x90\x90\x90\x90", 8);
+	ck_assert_int_eq(code(LW_MCODE), 0);
+	ck_assert_uint_eq(trace_takes(0, true), 0);
+	ck_assert_uint_eq(trace_takes(4, true), 32);
+	/* More than a trace has is not its own. */
+	put(LW_MCODE, "\x48\x83\xec\x40\x90\x90\x90\x90", 8);
+	ck_assert_int_eq(code(LW_MCODE), 0);
+	ck_assert_uint_eq(trace_takes(0, true), 32);
 }
 END_TEST
 
@@ -413,6 +441,7 @@ Suite *runtime_luajit_suite(void)
 	tcase_add_test(t, a_trace_has_the_functions_of_its_snapshots);
 	tcase_add_test(t, where_there_is_no_trace_there_is_no_code);
 	tcase_add_test(t, a_trace_is_left_into_the_interpreters_frame);
+	tcase_add_test(t, a_trace_takes_its_stack_at_its_head_and_gives_it_back_at_its_tail);
 	tcase_add_test(t, the_way_out_of_a_trace_is_left_by_the_thread_in_the_c_frame);
 	tcase_add_test(t, a_function_of_arithmetic_has_no_frame);
 	suite_add_tcase(s, t);

@@ -30,8 +30,7 @@ static int luajit_enter_vm(const struct runtime_attached *a, uint64_t sp, struct
 static int luajit_leave_trace(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 			      struct runtime_step *ret)
 {
-	bool entered = at->exact && at->pc == c->start && c->word[LUAJIT_WORD_ROOT];
-	uint64_t adjust = entered ? 0 : c->word[LUAJIT_WORD_ADJUST];
+	uint64_t adjust = at->exact ? luajit_mcode_adjust(c, at->pc - c->start) : c->word[LUAJIT_WORD_ADJUST];
 
 	if (!luajit_has(at, RSP) || adjust > UINT16_MAX)
 		return -ENOENT;

@@ -337,7 +337,7 @@ static int luajit_describe(struct luajit_tracing *l, uint64_t array)
 		luajit_add_proto(l, root.startpt);
 	snprintf(c->name, sizeof(c->name), "[trace %u]", l->t.traceno);
 	c->word[LUAJIT_WORD_ADJUST] = l->t.spadjust;
-	c->word[LUAJIT_WORD_ROOT] = !l->t.root;
+	luajit_mcode_read(l->m, l->t.mcode, l->t.szmcode, c);
 	err = luajit_read_constants(l);
 	return err ? err : luajit_add_rows(l);
 }

@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/code.h"
+#include "runtime/memory.h"
+
 /* GCtrace (lj_jit.h). */
 struct luajit_trace {
 	uint64_t nextgc;
@@ -35,7 +38,16 @@ enum luajit_code_kind {
 
 enum luajit_code_word {
 	LUAJIT_WORD_ADJUST, /* bytes of stack that the trace takes */
-	LUAJIT_WORD_ROOT,   /* it takes them itself; else the trace before it, some of them */
+	/* From these offsets on it has taken so many of them, and given back; offsets of 0: it does not. */
+	LUAJIT_WORD_HEAD,
+	LUAJIT_WORD_HEAD_BYTES,
+	LUAJIT_WORD_TAIL,
+	LUAJIT_WORD_TAIL_BYTES,
 };
+
+/* luajit_mcode.c: fills in the last four, by the instructions; ADJUST is known. */
+void luajit_mcode_read(struct memory *m, uint64_t mcode, uint32_t size, struct runtime_code *c);
+/* Bytes of stack that are taken where an instruction begins at an offset. */
+uint64_t luajit_mcode_adjust(const struct runtime_code *c, uint64_t offset);
 
 #endif

@@ -376,15 +376,21 @@ START_TEST(a_scheduler_without_a_process_is_a_root)
 }
 END_TEST
 
-/* Of a call in shared code that returns to pc: the process' stack was copied, rbp is none. */
-static int step_from_shared(uint64_t pc, struct runtime_step *ret)
+/* Of a call in shared code that returns to pc: the process' stack was copied. */
+static int step_from_shared_at(uint64_t pc, uint64_t rbp, struct runtime_step *ret)
 {
-	const uint64_t reg[OTP_REGS_MAX] = {[6] = 0, [7] = WORLD + 0x50000};
+	const uint64_t reg[OTP_REGS_MAX] = {[6] = rbp, [7] = WORLD + 0x50000};
 	const struct runtime_place at = {.pc = pc, .valid = 3 << 6, .reg = reg, .load = word_of_world, .left_sp = STACK};
 
 	*ret = (struct runtime_step){0};
 	ck_assert_int_eq(code(pc - 1), 0);
 	return runtime_beam.step(&attached, &made.code, &at, ret);
+}
+
+/* rbp is none. */
+static int step_from_shared(uint64_t pc, struct runtime_step *ret)
+{
+	return step_from_shared_at(pc, 0, ret);
 }
 
 START_TEST(the_stack_pointer_may_be_fetched_behind_the_index_in_force)
@@ -415,6 +421,49 @@ START_TEST(the_stack_pointer_may_be_fetched_in_the_next_piece)
 	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x340, &step), 0);
 	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x33e, &step), 0);
 	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x345, &step), -ENOENT);
+}
+END_TEST
+
+/* A call whose part of an instruction ends at once, by either encoding of mov %rbp,%rsp, and the next one begins. */
+START_TEST(what_is_fetched_behind_the_end_of_a_fragment_is_of_another_call)
+{
+	static const uint8_t leave[2][8] = {{0x48, 0x8b, 0xe5, 0xc3, 0x49, 0x8b, 0x65, 0x58},
+					    {0x48, 0x89, 0xec, 0xc3, 0x49, 0x8b, 0x65, 0x58}};
+	const uint64_t pc = BW_SHARED + 0x348;
+	struct runtime_step step;
+
+	put64(STACK, BW_INFO(0, 1) + 0x50);
+	put64(STACK + 8, BW_INFO(0, 0) + 0x50);
+	put(pc, leave[_i], sizeof(leave[_i]));
+	ck_assert_int_eq(step_from_shared(pc, &step), -ENOENT);
+	ck_assert_int_eq(step_from_shared_at(pc, STACK + 8, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x50);
+	/* A call that returns behind it is the fetch's own. */
+	ck_assert_int_eq(step_from_shared(pc + 4, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+}
+END_TEST
+
+START_TEST(the_caller_of_a_fragment_need_not_have_the_tag_of_one)
+{
+	const uint64_t pc = BW_SHARED + 0x348;
+	struct runtime_step step;
+
+	put64(STACK, BW_INFO(0, 1) + 0x53);
+	put64(STACK + 8, BW_INFO(0, 0) + 0x50);
+	ck_assert_int_eq(step_from_shared_at(pc, STACK, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x53);
+	ck_assert_uint_eq(step.sp, STACK + 8);
+	/* Not a number, nor further on, nor that of a function. */
+	put64(STACK, ~(uint64_t)0);
+	ck_assert_int_eq(step_from_shared_at(pc, STACK, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x50);
+	put64(STACK + 8, BW_INFO(0, 1) + 0x53);
+	put64(STACK + 16, BW_INFO(0, 0) + 0x60);
+	ck_assert_int_eq(step_from_shared_at(pc, STACK, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x60);
+	ck_assert_int_eq(step_from_native(STACK, STACK + 8, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x60);
 }
 END_TEST
 
@@ -940,6 +989,8 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, a_scheduler_without_a_process_is_a_root);
 	tcase_add_test(t, the_stack_pointer_may_be_fetched_behind_the_index_in_force);
 	tcase_add_test(t, the_stack_pointer_may_be_fetched_in_the_next_piece);
+	tcase_add_loop_test(t, what_is_fetched_behind_the_end_of_a_fragment_is_of_another_call, 0, 2);
+	tcase_add_test(t, the_caller_of_a_fragment_need_not_have_the_tag_of_one);
 	tcase_add_test(t, the_choice_of_a_process_is_a_root);
 	tcase_add_test(t, a_function_with_too_many_ways_back_is_left_by_none);
 	tcase_add_test(t, a_stack_that_was_not_copied_has_no_caller);

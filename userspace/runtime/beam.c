@@ -13,6 +13,7 @@
 enum { RBP = 6, RSP = 7 };
 
 #define TAG_MASK 3u
+#define NEAR_BITS 40 /* of addresses: what differs above them is no code, but a number */
 
 static bool beam_is_exit(const struct beam *b, uint64_t pc)
 {
@@ -63,6 +64,18 @@ static uint32_t beam_slots(const struct runtime_code *c, const struct runtime_pl
 	return 1;
 }
 
+/*
+ * Parts of instructions are called without regard to tags where nothing looks at the stack meanwhile (safe_fragment_call of
+ * erts/emulator/beam/jit/x86/beam_asm.hpp): the first word is the return address. Where they have left a frame, it is a term:
+ * one that is a pointer leads to no code, and then the caller is unknown.
+ */
+static bool beam_is_return(const struct beam *b, const struct runtime_code *c, uint64_t pc, uint32_t slot, uint64_t word)
+{
+	if (!(word & TAG_MASK))
+		return word;
+	return !b->loop && c->kind == BEAM_SHARED && !slot && word >> NEAR_BITS == pc >> NEAR_BITS;
+}
+
 static int beam_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		     struct runtime_step *ret)
 {
@@ -82,7 +95,7 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 	for (uint32_t i = 0; i < slots; i++, sp += 8) {
 		if (at->load(at->ctx, sp, &word))
 			return -EFAULT;
-		if (word & TAG_MASK || !word || (!i && data && beam_loop_is_own_word(c, at, word)))
+		if (!beam_is_return(beam_of(a), c, at->pc, i, word) || (!i && data && beam_loop_is_own_word(c, at, word)))
 			continue;
 		ret->pc = word;
 		ret->sp = ret->fp = ret->cfa = sp + 8;

@@ -152,6 +152,7 @@ bool beam_is_fetched(const struct runtime_code *c, uint64_t pc);
 /* Whether the call that returns to pc chooses the next process. */
 bool beam_is_choice(const struct runtime_code *c, uint64_t pc);
 
+#define BEAM_FRAME 0x80000000u /* of a mark: it is not of a fetch. These are behind those. */
 static inline uint32_t beam_mark(const struct runtime_code *c, uint32_t i)
 {
 	return (uint32_t)(c->word[i / 2] >> i % 2 * 32);

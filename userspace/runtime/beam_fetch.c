@@ -4,7 +4,8 @@
  * returned: mov stop(%r13),%rsp, or else mov %rbp,%rsp (beam_asm.hpp,
  * emit_leave_runtime). All bytes are searched for the first one, but it counts
  * only directly behind a return address, or behind the reading of the code index
- * in force there: the same bytes elsewhere do no harm. Where mov %rax,%r13 is
+ * in force there, without the second one in between, with which a fragment of
+ * shared code ends: the same bytes elsewhere do no harm. Where mov %rax,%r13 is
  * directly behind it, another process was chosen (do_schedule): there is no caller.
  */
 #include <errno.h>
@@ -16,19 +17,25 @@
 #define PIECE	  4096u
 #define FETCH_LEN 4u
 #define INDEX_LEN 22u /* movabs $index,%rdi; mov $3,%esi; mov (%rdi),%r12d; cmovne %rsi,%r12 */
-#define OVERLAP	  (INDEX_LEN + FETCH_LEN - 1)
+#define LEAVE_LEN 3u
+#define OVERLAP	  (BEAM_FETCH_NEAR + LEAVE_LEN + INDEX_LEN + FETCH_LEN - 1)
 #define BYTES_MAX (256u << 10) /* longer functions are not searched: their callers are unknown */
 
-static bool beam_add_fetch(struct runtime_code *c, uint32_t *n, uint64_t offset)
+/* A mark: reach << 24 | offset + 1. Calls that return as many bytes before the offset, or fewer, are before this fetch. */
+#define REACH_SHIFT 24
+#define OFFSET_MASK ((1u << REACH_SHIFT) - 1)
+_Static_assert(BYTES_MAX < OFFSET_MASK && BEAM_FETCH_NEAR < 1u << 5, "a mark has room for both, beneath BEAM_FRAME");
+
+static bool beam_add_fetch(struct runtime_code *c, uint32_t *n, uint64_t offset, uint64_t reach)
 {
-	uint64_t last = *n ? beam_mark(c, *n - 1) : 0;
+	uint64_t last = *n ? beam_mark(c, *n - 1) & OFFSET_MASK : 0;
 
 	/* Those in the overlap of two pieces are met twice. */
 	if (last >= offset + 1)
 		return true;
 	if (*n == BEAM_MARKS)
 		return false;
-	c->word[*n / 2] |= (offset + 1) << *n % 2 * 32;
+	c->word[*n / 2] |= (reach << REACH_SHIFT | (offset + 1)) << *n % 2 * 32;
 	++*n;
 	return true;
 }
@@ -39,13 +46,31 @@ static uint32_t beam_index_before(const uint8_t *bytes, size_t i)
 	return i >= INDEX_LEN && bytes[i - INDEX_LEN] == 0x48 && bytes[i - INDEX_LEN + 1] == 0xbf ? INDEX_LEN : 0;
 }
 
+/* mov %rbp,%rsp, in either encoding. */
+static bool beam_is_leave(const uint8_t *at)
+{
+	return at[0] == 0x48 && ((at[1] == 0x89 && at[2] == 0xec) || (at[1] == 0x8b && at[2] == 0xe5));
+}
+
+/* What returns before the pointer is taken from rbp ends there: the fetch behind that is of another call, or fragment. */
+static uint32_t beam_fetch_reach(const uint8_t *bytes, size_t i)
+{
+	for (uint32_t reach = 0; reach < BEAM_FETCH_NEAR && i >= reach + LEAVE_LEN; reach++)
+		if (beam_is_leave(bytes + i - reach - LEAVE_LEN))
+			return reach;
+	return BEAM_FETCH_NEAR;
+}
+
 static bool beam_fetches_in(const uint8_t *bytes, size_t len, uint8_t stop, uint64_t at, struct runtime_code *c, uint32_t *n)
 {
 	const uint8_t fetch[FETCH_LEN] = {0x49, 0x8b, 0x65, stop};
 
-	for (size_t i = 0; i + FETCH_LEN <= len; i++)
-		if (!memcmp(bytes + i, fetch, FETCH_LEN) && !beam_add_fetch(c, n, at + i - beam_index_before(bytes, i)))
+	for (size_t i = 0; i + FETCH_LEN <= len; i++) {
+		size_t from = i - beam_index_before(bytes, i);
+
+		if (!memcmp(bytes + i, fetch, FETCH_LEN) && !beam_add_fetch(c, n, at + from, beam_fetch_reach(bytes, from)))
 			return false;
+	}
 	return true;
 }
 
@@ -90,11 +115,12 @@ bool beam_is_choice(const struct runtime_code *c, uint64_t pc)
 bool beam_is_fetched(const struct runtime_code *c, uint64_t pc)
 {
 	for (uint32_t i = 0; i < BEAM_MARKS; i++) {
-		uint64_t offset = beam_mark(c, i); /* where a frame begins, beyond any region */
+		uint32_t mark = beam_mark(c, i);
+		uint64_t fetch = c->start + (mark & OFFSET_MASK) - 1;
 
-		if (!offset)
+		if (!mark || mark & BEAM_FRAME)
 			break;
-		if (c->start + offset - 1 >= pc && c->start + offset - 1 - pc <= BEAM_FETCH_NEAR)
+		if (fetch >= pc && fetch - pc <= mark >> REACH_SHIFT)
 			return true;
 	}
 	return false;

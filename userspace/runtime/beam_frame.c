@@ -23,9 +23,7 @@
 #define WORDS_MAX 63u
 #define REACH_MAX 255u
 
-/* FRAME | offset << 14 | words << 8 | reach: from the offset on, so many bytes. No offset of a fetch has this bit. */
-#define FRAME 0x80000000u
-
+/* A mark: BEAM_FRAME | offset << 14 | words << 8 | reach: from the offset on, so many bytes. */
 static uint32_t frame_offset(uint32_t mark)
 {
 	return mark >> 14 & FAR_MAX;
@@ -80,7 +78,7 @@ static uint32_t frame_reach(const uint8_t *code, size_t len)
 /* False: there is no room. */
 static bool frame_add(struct runtime_code *c, uint32_t offset, uint32_t words, uint32_t reach)
 {
-	const uint64_t mark = FRAME | offset << 14 | words << 8 | reach;
+	const uint64_t mark = BEAM_FRAME | offset << 14 | words << 8 | reach;
 	uint32_t i = 0;
 
 	while (i < BEAM_MARKS && beam_mark(c, i))
@@ -130,7 +128,7 @@ int beam_frame_words(const struct runtime_code *c, uint64_t pc)
 	for (uint32_t i = 0; i < BEAM_MARKS && beam_mark(c, i); i++) {
 		uint32_t mark = beam_mark(c, i);
 
-		if (mark & FRAME && offset - frame_offset(mark) < (mark & REACH_MAX))
+		if (mark & BEAM_FRAME && offset - frame_offset(mark) < (mark & REACH_MAX))
 			return (int)(mark >> 8 & WORDS_MAX);
 	}
 	return more && offset >= more ? -E2BIG : -ENOENT;

@@ -38,6 +38,8 @@ FRAMED = {  # who calls whom in framed.erl
     "framed:down/2": {"framed:down/2", "framed:loop/2"},
     "framed:loop/2": {"framed:turns/1"},
 }
+TERMS = {"terms:%s/2" % n for n in ("same", "less", "equal", "matched", "hashed", "got")}
+TERMS_CALLERS = ["terms:deep/4"] * 9 + ["terms:run/4", "terms:turns/3"]
 LABEL = "process.context.label.erlang.process"
 PROCESSES = {  # by a function that only this process runs
     "named:registered_leaf/2": "the_server",
@@ -99,6 +101,12 @@ def run_named(label, root):
 def run_framed(label, root):
     p, _ = run_program(root, "framed", min(SECONDS, 2))
     lib.ok(p.returncode == 0, "%s runs frames on return addresses" % label)
+    return p.pid
+
+
+def run_terms(label, root):
+    p, _ = run_program(root, "terms", min(SECONDS, 3))
+    lib.ok(p.returncode == 0, "%s runs comparisons of terms" % label)
     return p.pid
 
 
@@ -215,6 +223,26 @@ def judge_framed(label, samples):
     lib.ok(all_ - whole <= 0.01 * all_ + EARLY, "%s: %d of %d stacks of frames on return addresses are whole" % (label, whole, all_))
 
 
+def judge_terms(label, samples):
+    """Of the process that has a name, once the walk is set: whoever compares large terms is called at the end of the recursion.
+    What leads to it is rarely in C code itself, but for the clock's."""
+    right, wrong = collections.Counter(), collections.Counter()
+    for s in samples:
+        at = [i for i, k in enumerate(s.types) if k == "beam"]
+        if not at or "native" not in s.types[:at[0]] or s.attributes.get(LABEL) != "terms":
+            continue
+        beam, cut = [s.stack[i] for i in at if not s.stack[i].startswith("[")], any("[cut" in n for n in s.stack)
+        if not cut and beam[:1] in ([], ["terms:cpu_ms/0"]):
+            continue
+        if not cut and beam[0] in TERMS and beam[1:len(TERMS_CALLERS) + 1] == TERMS_CALLERS:
+            right[beam[0]] += s.count
+        else:
+            wrong[" < ".join(s.stack[:6])] += s.count
+    all_ = (right + wrong).total()
+    lib.ok(right.keys() == TERMS and wrong.total() <= 0.01 * all_ + 3, "%s: %d of %d stacks in C code that compares have their callers %s, not: %s" % (
+        label, right.total(), all_, dict(right), dict(wrong.most_common(3))))
+
+
 def judge_churn(label, highest, samples):
     """Where a module was, another one is soon: what runs under run_a is of its modules, or it has no name."""
     all_ = unknown = 0
@@ -241,14 +269,15 @@ def main():
     found = versions()
     lib.need(found, "stacks of Erlang", "there is no erl")
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid process.context.label"})
-    programs = [(label, *run(label, root), run_named(label, root), run_framed(label, root), MATRIX and run_churn(label, root))
+    programs = [(label, *run(label, root), run_named(label, root), run_framed(label, root), run_terms(label, root), MATRIX and run_churn(label, root))
                 for label, root in found]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
-    for label, pid, ran, named, framed, churn in programs:
+    for label, pid, ran, named, framed, terms, churn in programs:
         judge(label, by_pid[pid], ran)
         judge_named(label, by_pid[named])
         judge_framed(label, by_pid[framed])
+        judge_terms(label, by_pid[terms])
         for life, churned in (churn or {}).items():
             judge_churn("%s, modules of %s" % (label, life), LIVES[life][1], by_pid[churned])
     lib.check_ledger(last, "the ledger balances", stopped=True)

@@ -359,8 +359,11 @@ START_TEST(a_stack_pointer_that_is_not_in_the_copy_is_none)
 	struct runtime_step step;
 
 	put64(STACK + 8, BW_INFO(0, 1) + 0x50);
-	ck_assert_int_eq(step_from_native(STACK, STACK - 8, &step), -ENOENT);
+	ck_assert_int_eq(step_from_native(STACK + BEAM_GROWN + 16, STACK + 8, &step), -ENOENT);
 	ck_assert_int_eq(step_from_native(STACK, STACK + OTP_WALK_BYTES, &step), -ENOENT);
+	/* The process has not been told of its last frames. */
+	ck_assert_int_eq(step_from_native(STACK + BEAM_GROWN + 8, STACK + 8, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
 }
 END_TEST
 

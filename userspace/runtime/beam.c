@@ -36,9 +36,9 @@ static bool beam_left_stack(const struct runtime_code *c, const struct runtime_p
 	*ret = at->left_sp;
 	if (beam_is_fetched(c, at->pc))
 		return true;
-	/* What the process has is older: the stack may be lower now, and then it was not copied. */
+	/* What the process has is older: the stack may be longer now, and is copied as far down as BEAM_GROWN. */
 	*ret = at->reg[RBP];
-	return beam_has(at, RBP) && *ret >= at->left_sp && *ret - at->left_sp < OTP_WALK_BYTES;
+	return beam_has(at, RBP) && *ret + BEAM_GROWN - at->left_sp < OTP_WALK_BYTES;
 }
 
 /* The process' stack pointer. Where a frame has called another one, both stack and frame pointer are that: step says so. */

@@ -145,6 +145,8 @@ static uint32_t beam_attach_version(const struct runtime_file *file, struct memo
 
 /* --- the stack of a process in C code --- */
 
+#define HELD_NEVER 1 /* any register: without an interpreter, none of its code runs */
+
 /* Thread -> its scheduler's thread progress -> the current process, which knows its stack. */
 static void beam_plan(const struct runtime_file *file, struct memory *m, uint32_t key, const struct beam *b, struct otp_walk *w)
 {
@@ -161,6 +163,8 @@ static void beam_plan(const struct runtime_file *file, struct memory *m, uint32_
 	w->root_keep = 1;
 	w->low = row->heap;
 	w->first.at = row->stop;
+	w->first.bias = -BEAM_GROWN;
+	w->held.at_reg = HELD_NEVER; /* the copy begins where the heap does, if that is nearer */
 	w->last.at = row->end;
 	w->stride = OTP_WALK_BLOCK;
 	w->keep = (1u << OTP_WALK_WORDS) - 1;

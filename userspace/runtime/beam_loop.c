@@ -29,11 +29,11 @@ enum { RSP = 7, R13 = 13 };
 #define PIECE	       4096u
 #define NILS_MIN       4u
 #define DATA_MAX       (2u << 20) /* of the file: OTP 23 has 100 KiB */
+#define GROWN	       1024 /* as BEAM_GROWN */
 #define LABELS_MIN     64u
 #define LABELS_MAX     4096u
 #define RUNS_MAX       4096u
 #define READ_MAX       16 /* times that a decoder reads the loop */
-#define GROWN	       1024 /* bytes by which the stack may be longer than the process has it */
 #define CALL_WORDS_MAX 3    /* of an instruction that calls */
 #define INSTRUCTIONS   16   /* bytes of the last of the loop's own instructions, at most */
 

@@ -86,7 +86,8 @@ def check_cores(d):
             check(lib.read("%s.%d" % (path, pid)), "%s: core taken by root" % name, 4096)
             os.unlink("%s.%d" % (path, pid))
         except OSError as e:
-            lib.ok(False, "%s: no core could be taken: %s" % (name, e))
+            # A decoder ends when nobody has asked it for two seconds; those of the others are taken first.
+            lib.ok("decoder" in name and not lib.alive(pid), "%s: it ended before a core was taken, or none could be: %s" % (name, e))
 
 
 def main():

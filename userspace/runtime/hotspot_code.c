@@ -240,7 +240,7 @@ static int hotspot_code_answer(void *ctx)
 	memset(&q->made->code, 0, sizeof(q->made->code));
 	q->made->code.epoch = q->code_epoch;
 	/* Without a counter, nothing tells that what was gathered is still so. */
-	if (q->h->code_epoch_at)
+	if (q->h->code_epoch_at || q->h->epoch_at)
 		memory_gather(q->memory);
 	err = hotspot_code_read(q->h, q->memory, q->pc, q->made);
 	memory_gather_done(q->memory);

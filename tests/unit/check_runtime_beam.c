@@ -642,8 +642,8 @@ START_TEST(a_frame_may_begin_across_pieces)
 		ck_assert_int_eq(beam_frames(&memory, &c), 0);
 		ck_assert_int_eq(beam_frame_words(&c, info + at + FRAMED_BEGIN + 3), -ENOENT);
 		ck_assert_int_eq(beam_frame_words(&c, info + at + FRAMED_BEGIN + 4), 3);
-		ck_assert_uint_ne(beam_mark(&c, 0), 0);
-		ck_assert_uint_eq(beam_mark(&c, 1), 0);
+		ck_assert_uint_ne(runtime_code_half(&c, 0), 0);
+		ck_assert_uint_eq(runtime_code_half(&c, 1), 0);
 	}
 }
 END_TEST

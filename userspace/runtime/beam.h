@@ -158,10 +158,6 @@ bool beam_is_fetched(const struct runtime_code *c, uint64_t pc);
 bool beam_is_choice(const struct runtime_code *c, uint64_t pc);
 
 #define BEAM_FRAME 0x80000000u /* of a mark: it is not of a fetch. These are behind those. */
-static inline uint32_t beam_mark(const struct runtime_code *c, uint32_t i)
-{
-	return (uint32_t)(c->word[i / 2] >> i % 2 * 32);
-}
 
 /*
  * beam_frame.c. beam_frames: adds them to the words, after the fetches. beam_frame_words: how many words are between the

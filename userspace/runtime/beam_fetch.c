@@ -28,14 +28,14 @@ _Static_assert(BYTES_MAX < OFFSET_MASK && BEAM_FETCH_NEAR < 1u << 5, "a mark has
 
 static bool beam_add_fetch(struct runtime_code *c, uint32_t *n, uint64_t offset, uint64_t reach)
 {
-	uint64_t last = *n ? beam_mark(c, *n - 1) & OFFSET_MASK : 0;
+	uint64_t last = *n ? runtime_code_half(c, *n - 1) & OFFSET_MASK : 0;
 
 	/* Those in the overlap of two pieces are met twice. */
 	if (last >= offset + 1)
 		return true;
 	if (*n == BEAM_MARKS)
 		return false;
-	c->word[*n / 2] |= (reach << REACH_SHIFT | (offset + 1)) << *n % 2 * 32;
+	runtime_code_set_half(c, *n, (uint32_t)(reach << REACH_SHIFT | (offset + 1)));
 	++*n;
 	return true;
 }
@@ -115,7 +115,7 @@ bool beam_is_choice(const struct runtime_code *c, uint64_t pc)
 bool beam_is_fetched(const struct runtime_code *c, uint64_t pc)
 {
 	for (uint32_t i = 0; i < BEAM_MARKS; i++) {
-		uint32_t mark = beam_mark(c, i);
+		uint32_t mark = runtime_code_half(c, i);
 		uint64_t fetch = c->start + (mark & OFFSET_MASK) - 1;
 
 		if (!mark || mark & BEAM_FRAME)

@@ -78,14 +78,14 @@ static uint32_t frame_reach(const uint8_t *code, size_t len)
 /* False: there is no room. */
 static bool frame_add(struct runtime_code *c, uint32_t offset, uint32_t words, uint32_t reach)
 {
-	const uint64_t mark = BEAM_FRAME | offset << 14 | words << 8 | reach;
+	const uint32_t mark = BEAM_FRAME | offset << 14 | words << 8 | reach;
 	uint32_t i = 0;
 
-	while (i < BEAM_MARKS && beam_mark(c, i))
+	while (i < BEAM_MARKS && runtime_code_half(c, i))
 		i++;
 	if (i == BEAM_MARKS || words > WORDS_MAX || offset > FAR_MAX)
 		return false;
-	c->word[i / 2] |= mark << i % 2 * 32;
+	runtime_code_set_half(c, i, mark);
 	return true;
 }
 
@@ -125,8 +125,8 @@ int beam_frame_words(const struct runtime_code *c, uint64_t pc)
 {
 	const uint64_t offset = pc - c->start, more = c->word[BEAM_CROWDED_WORD] >> 32;
 
-	for (uint32_t i = 0; i < BEAM_MARKS && beam_mark(c, i); i++) {
-		uint32_t mark = beam_mark(c, i);
+	for (uint32_t i = 0; i < BEAM_MARKS && runtime_code_half(c, i); i++) {
+		uint32_t mark = runtime_code_half(c, i);
 
 		if (mark & BEAM_FRAME && offset - frame_offset(mark) < (mark & REACH_MAX))
 			return (int)(mark >> 8 & WORDS_MAX);

@@ -64,6 +64,17 @@ struct runtime_code {
 	uint64_t copy_of; /* of a copy of code of a file: where that begins, whose symbols name it; 0: it is none */
 };
 
+/* Half a word, the lower one first: for a runtime that needs more than words. They are zeros until they are set, once. */
+static inline uint32_t runtime_code_half(const struct runtime_code *c, uint32_t i)
+{
+	return (uint32_t)(c->word[i / 2] >> i % 2 * 32);
+}
+
+static inline void runtime_code_set_half(struct runtime_code *c, uint32_t i, uint32_t half)
+{
+	c->word[i / 2] |= (uint64_t)half << i % 2 * 32;
+}
+
 /* As the decoder makes it. */
 struct runtime_code_made {
 	struct runtime_code code;

@@ -103,7 +103,7 @@ static int dotnet_undo(const struct runtime_place *at, uint32_t code, uint64_t f
 
 static uint32_t dotnet_step_code(const struct runtime_code *c, uint32_t i)
 {
-	return (uint32_t)(c->word[DOTNET_CODES + i / 2] >> i % 2 * 32);
+	return runtime_code_half(c, 2 * DOTNET_CODES + i);
 }
 
 /* Whether the instruction has run. */

@@ -328,7 +328,7 @@ int dotnet_unwind(struct memory *m, uint64_t base, const struct dotnet_function 
 	ret->end = code + MIN(part.end, f->end - f->begin);
 	ret->word[DOTNET_HEAD] = (uint64_t)part.start << 32 | (uint64_t)codes.prologue << 8 | codes.nr;
 	for (uint32_t i = 0; i < codes.nr; i++)
-		ret->word[DOTNET_CODES + i / 2] |= (uint64_t)codes.code[i] << i % 2 * 32;
+		runtime_code_set_half(ret, 2 * DOTNET_CODES + i, codes.code[i]);
 	memcpy(&ret->word[DOTNET_EPILOGUES], part.epilogue, part.nr * sizeof(part.epilogue[0]));
 	return 0;
 }

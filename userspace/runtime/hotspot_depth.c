@@ -212,11 +212,6 @@ static uint32_t event_of(uint32_t at, const struct depth *d)
 	return at << 2 * UNITS_BITS | units << UNITS_BITS | (d->depth ? d->saved / 8 : 0);
 }
 
-static uint32_t event_get(const struct runtime_code *c, uint32_t i)
-{
-	return (uint32_t)(c->word[i / 2] >> 32 * (i % 2));
-}
-
 static bool event_says(uint32_t event, uint32_t other)
 {
 	return !((event ^ other) & ((1u << 2 * UNITS_BITS) - 1));
@@ -228,9 +223,9 @@ static void follow_note(struct follow *f, uint32_t at)
 	uint32_t n = f->nr_events;
 	uint32_t event = event_of(at, n == EVENTS - 1 ? &unknown : &f->now);
 
-	if (n == EVENTS || (n && event_says(event_get(f->code, n - 1), event)))
+	if (n == EVENTS || (n && event_says(runtime_code_half(f->code, n - 1), event)))
 		return;
-	f->code->word[n / 2] |= (uint64_t)event << 32 * (n % 2);
+	runtime_code_set_half(f->code, n, event);
 	f->nr_events++;
 }
 
@@ -271,7 +266,7 @@ int hotspot_depth_at(const struct runtime_code *c, uint64_t pc, struct hotspot_d
 	uint32_t last = 0, units;
 
 	for (uint32_t i = 0; i < EVENTS; i++) {
-		uint32_t event = event_get(c, i);
+		uint32_t event = runtime_code_half(c, i);
 
 		if ((i && !event) || event >> 2 * UNITS_BITS > pc - c->start)
 			break;

@@ -32,7 +32,7 @@ static void v8_event(struct v8_scan *s, uint64_t offset, uint32_t state)
 		s->full = true;
 		return;
 	}
-	s->code->word[s->nr / 2] |= (offset << 8 | state) << (s->nr % 2 * 32);
+	runtime_code_set_half(s->code, s->nr, (uint32_t)offset << 8 | state);
 	s->nr++;
 }
 

@@ -67,7 +67,7 @@ static int v8_step_own(const struct v8 *v, const struct runtime_place *at, uint6
 static uint32_t v8_step_frame_begins(const struct runtime_code *c)
 {
 	for (uint32_t i = 0; i < V8_EVENTS; i++) {
-		uint32_t event = (uint32_t)(c->word[i / 2] >> i % 2 * 32);
+		uint32_t event = runtime_code_half(c, i);
 
 		if (!event)
 			break;
@@ -99,7 +99,7 @@ static uint32_t v8_step_state(const struct runtime_code *c, uint64_t offset)
 	uint32_t state = 1;
 
 	for (uint32_t i = 0; i < V8_EVENTS; i++) {
-		uint32_t event = (uint32_t)(c->word[i / 2] >> i % 2 * 32);
+		uint32_t event = runtime_code_half(c, i);
 
 		if (!event || event >> 8 > offset)
 			break;

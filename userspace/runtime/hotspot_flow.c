@@ -5,59 +5,27 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "unwind/x86_insn.h"
+#include "runtime/x86_scan.h"
 
-#define PIECE	   4096u
 #define FLOW_STEPS (8u << 20) /* of all walks */
 #define PADDING_MAX 31u	      /* OptoLoopAlignment is 16, at most 32 */
 
 /* --- jumps --- */
 
-/* An instruction that ends at an offset. */
-static void flow_take(struct hotspot_flow *f, const struct x86_insn *i, uint32_t end, uint64_t size)
+/* An instruction that ends at an offset. false: there is no room for more jumps. */
+static bool flow_take(void *ctx, const struct x86_insn *i, uint32_t end)
 {
 	bool jumps = i->kind == INSN_JUMP || i->kind == INSN_BRANCH;
 	int64_t to = (int64_t)end + (jumps ? i->n : 0);
+	struct hotspot_flow *f = ctx;
 
 	if (!jumps && i->kind != INSN_RET && i->kind != INSN_END)
-		return;
+		return true;
 	f->jump[f->nr_jumps++] = (struct flow_jump){
 		.end = end,
-		.target = jumps && to >= 0 && to < (int64_t)size ? (uint32_t)to : FLOW_NONE,
+		.target = jumps && to >= 0 && to < f->end ? (uint32_t)to : FLOW_NONE,
 		.always = i->kind != INSN_BRANCH,
 	};
-}
-
-/* Whole instructions of a piece of code; the offset that it got to in it. */
-static uint32_t flow_scan(struct hotspot_flow *f, const uint8_t *code, uint32_t len, uint32_t offset, uint64_t size)
-{
-	bool last = offset + len == size;
-	struct x86_insn insn;
-	uint32_t at = 0;
-
-	while (at < len && f->nr_jumps < FLOW_JUMPS && (last || len - at >= X86_INSN_MAX)) {
-		if (x86_decode(code + at, len - at, &insn) || !insn.len) {
-			at++;
-			continue;
-		}
-		at += insn.len;
-		flow_take(f, &insn, offset + at, size);
-	}
-	return at;
-}
-
-/* false: not all of them could be read. */
-static bool flow_read_jumps(struct hotspot_flow *f, struct memory *m, uint64_t code, uint32_t from, uint64_t size)
-{
-	uint8_t bytes[PIECE];
-
-	while (from < size) {
-		uint32_t len = (uint32_t)MIN(size - from, (uint64_t)PIECE);
-
-		if (f->nr_jumps == FLOW_JUMPS || memory_read(m, code + from, bytes, len))
-			return false;
-		from += flow_scan(f, bytes, len, from, size);
-	}
 	return f->nr_jumps < FLOW_JUMPS;
 }
 
@@ -323,7 +291,7 @@ void hotspot_flow_read(struct hotspot_flow *f, struct memory *m, uint64_t code, 
 	f->marks = marks;
 	f->nr_marks = nr_marks;
 	f->end = (uint32_t)MIN(size, (uint64_t)FLOW_BYTES);
-	if (!flow_read_jumps(f, m, code, from, f->end))
+	if (x86_scan(m, code, from, f->end, flow_take, f))
 		return;
 	flow_begin_parts(f, from);
 	flow_connect(f);

@@ -7,9 +7,8 @@
  */
 #include "base/cleanup.h"
 #include "runtime/luajit_trace.h"
-#include "unwind/x86_insn.h"
+#include "runtime/x86_scan.h"
 
-#define PIECE	 4096u
 #define SCAN_MAX (64u << 10)
 
 /* Of an instruction that ends at an offset; n: what it adds to the stack pointer. */
@@ -28,37 +27,16 @@ static void luajit_mcode_take(struct runtime_code *c, int64_t n, uint32_t end)
 	*at = end;
 }
 
-/* Whole instructions of a piece; the bytes of it that they are. */
-static uint32_t luajit_mcode_scan(struct runtime_code *c, const uint8_t *code, uint32_t len, uint32_t offset, bool last)
+static bool luajit_mcode_insn(void *code, const struct x86_insn *i, uint32_t end)
 {
-	struct x86_insn insn;
-	uint32_t at = 0;
-
-	while (at < len && (last || len - at >= X86_INSN_MAX)) {
-		if (x86_decode(code + at, len - at, &insn) || !insn.len) {
-			at++;
-			continue;
-		}
-		at += insn.len;
-		if (insn.kind == INSN_SP_ADD && insn.n)
-			luajit_mcode_take(c, insn.n, offset + at);
-	}
-	return at;
+	if (i->kind == INSN_SP_ADD && i->n)
+		luajit_mcode_take(code, i->n, end);
+	return true;
 }
 
 void luajit_mcode_read(struct memory *m, uint64_t mcode, uint32_t size, struct runtime_code *c)
 {
-	uint8_t bytes[PIECE];
-	uint32_t from = 0;
-
-	size = MIN(size, SCAN_MAX);
-	while (from < size) {
-		uint32_t len = MIN(size - from, PIECE);
-
-		if (memory_read(m, mcode + from, bytes, len))
-			return;
-		from += luajit_mcode_scan(c, bytes, len, from, from + len == size);
-	}
+	x86_scan(m, mcode, 0, MIN(size, SCAN_MAX), luajit_mcode_insn, c);
 }
 
 uint64_t luajit_mcode_adjust(const struct runtime_code *c, uint64_t offset)

@@ -482,7 +482,7 @@ START_TEST(optimized_code_without_data_is_its_frames_function)
 	setup_row((uint16_t)_i);
 	v8_put_smi(VW_ARRAY(0) - 1 + 8, 0);
 	ck_assert_int_eq(code_at(VW_CODE_START + 0x20), 0);
-	ck_assert_uint_eq(made.code.kind, V8_PARTED);
+	ck_assert_uint_eq(made.code.kind, V8_WITHOUT_DATA);
 	ck_assert_uint_eq(made.code.nr_functions, 0);
 	put64(FP, FP + 0x100);
 	put64(FP + 8, WORLD + 0x111);
@@ -539,7 +539,7 @@ START_TEST(what_else_lies_behind_a_table_of_positions_is_not_a_codes_data)
 	if (_i == 2)
 		v8_put_object(VW_TABLE(1) + 24, 176);
 	ck_assert_int_eq(code_at(VW_CODE_START), 0);
-	ck_assert_uint_eq(made.code.kind, V8_PARTED);
+	ck_assert_uint_eq(made.code.kind, V8_WITHOUT_DATA);
 }
 END_TEST
 

@@ -21,7 +21,7 @@
 #define GOLDEN	   11400714819323198485ULL /* hash_get_slot */
 
 /* struct hash. */
-struct beam_names {
+struct beam_registry {
 	uint64_t function[7];
 	uint32_t is_allocated, type;
 	uint64_t name;
@@ -32,7 +32,7 @@ struct beam_names {
 /* struct reg_proc. */
 struct beam_named { uint64_t next, hash, process, port, name; };
 
-static bool beam_is_code_of(const struct runtime_file *file, uint64_t address)
+static bool beam_registry_is_code(const struct runtime_file *file, uint64_t address)
 {
 	const struct binary *f = file->binary;
 
@@ -42,21 +42,21 @@ static bool beam_is_code_of(const struct runtime_file *file, uint64_t address)
 	return false;
 }
 
-static bool beam_is_names(const struct runtime_file *file, struct memory *m, const struct beam_names *t)
+static bool beam_registry_is(const struct runtime_file *file, struct memory *m, const struct beam_registry *t)
 {
 	char name[sizeof(TABLE_NAME)];
 
 	if (t->is_allocated || t->shift > 63 || t->shift < 64 - SLOT_BITS)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(t->function); i++)
-		if (!beam_is_code_of(file, t->function[i]))
+		if (!beam_registry_is_code(file, t->function[i]))
 			return false;
 	return !memory_read(m, t->name, name, sizeof(name)) && !memcmp(name, TABLE_NAME, sizeof(name));
 }
 
 /* In the data between both addresses. */
-static int beam_find_names(const struct runtime_file *file, struct memory *m, uint64_t from, uint64_t to,
-			   struct beam_names *ret)
+static int beam_registry_search(const struct runtime_file *file, struct memory *m, uint64_t from, uint64_t to,
+				struct beam_registry *ret)
 {
 	uint8_t bytes[PIECE];
 	uint64_t size;
@@ -68,7 +68,7 @@ static int beam_find_names(const struct runtime_file *file, struct memory *m, ui
 			return -EFAULT;
 		for (size_t i = 0; i + sizeof(*ret) <= size; i += 8) {
 			memcpy(ret, bytes + i, sizeof(*ret));
-			if (beam_is_names(file, m, ret))
+			if (beam_registry_is(file, m, ret))
 				return 0;
 		}
 		if (size < sizeof(bytes))
@@ -77,7 +77,7 @@ static int beam_find_names(const struct runtime_file *file, struct memory *m, ui
 	return -ENOENT;
 }
 
-static int beam_names(const struct runtime_file *file, struct memory *m, struct beam_names *ret)
+static int beam_registry_find(const struct runtime_file *file, struct memory *m, struct beam_registry *ret)
 {
 	const struct binary *f = file->binary;
 
@@ -85,14 +85,14 @@ static int beam_names(const struct runtime_file *file, struct memory *m, struct 
 		uint64_t at = (file->bias + f->segments[i].vaddr + 7) & ~7ULL;
 
 		if (f->segments[i].flags & PF_W &&
-		    !beam_find_names(file, m, at, at + MIN(f->segments[i].memsz, (uint64_t)DATA_MAX) / 8 * 8, ret))
+		    !beam_registry_search(file, m, at, at + MIN(f->segments[i].memsz, (uint64_t)DATA_MAX) / 8 * 8, ret))
 			return 0;
 	}
 	return -ENOENT;
 }
 
 /* A process that is registered leads to its name. */
-static bool beam_has_name(const struct beam *b, struct memory *m, uint64_t at, const struct beam_named *n)
+static bool beam_registry_leads_back(const struct beam *b, struct memory *m, uint64_t at, const struct beam_named *n)
 {
 	uint64_t back;
 
@@ -103,10 +103,10 @@ static bool beam_has_name(const struct beam *b, struct memory *m, uint64_t at, c
 int beam_registered(const struct runtime_file *file, struct memory *m, const struct beam *b, uint64_t name,
 		    uint64_t *ret)
 {
-	struct beam_names t;
+	struct beam_registry t;
 	struct beam_named n;
 	uint64_t at;
-	int err = beam_names(file, m, &t);
+	int err = beam_registry_find(file, m, &t);
 
 	if (err)
 		return err;
@@ -115,7 +115,7 @@ int beam_registered(const struct runtime_file *file, struct memory *m, const str
 		err = memory_read(m, at, &n, sizeof(n));
 		if (err || n.name != name)
 			continue;
-		if (!beam_has_name(b, m, at, &n))
+		if (!beam_registry_leads_back(b, m, at, &n))
 			break;
 		*ret = n.process;
 		return 0;

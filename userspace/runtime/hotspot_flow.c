@@ -143,7 +143,7 @@ static bool flow_begin_walk(struct hotspot_flow *f)
 }
 
 /* Whether it was not met in this walk before. */
-static bool flow_meet(struct hotspot_flow *f, uint32_t part)
+static bool flow_visit(struct hotspot_flow *f, uint32_t part)
 {
 	hotspot_flow_charge(f, 1);
 	if (f->seen[part] == f->turn)
@@ -162,7 +162,7 @@ static const struct flow_loop *flow_loop_of(const struct hotspot_flow *f, uint32
 	return f->part[part].loop == FLOW_NONE ? NULL : &f->loop[f->part[part].loop];
 }
 
-static void flow_find(struct flow_found *to, uint32_t mark)
+static void flow_found_add(struct flow_found *to, uint32_t mark)
 {
 	if (to->nr < FLOW_FOUND)
 		to->mark[to->nr++] = mark;
@@ -227,7 +227,7 @@ static bool flow_goes_round_unmarked(struct hotspot_flow *f, const struct flow_l
 		for (int i = 0; i < 2 && p->mark == FLOW_NONE; i++) {
 			if (to[i] == l->head)
 				return true;
-			if (to[i] != FLOW_NONE && flow_is_in(l, to[i]) && flow_meet(f, to[i]))
+			if (to[i] != FLOW_NONE && flow_is_in(l, to[i]) && flow_visit(f, to[i]))
 				f->stack[nr++] = to[i];
 		}
 	}
@@ -315,13 +315,13 @@ void hotspot_flow_ahead(struct hotspot_flow *f, uint32_t part, struct flow_found
 		const uint32_t to[] = {p->jump, p->next};
 
 		if (p->mark != FLOW_NONE) {
-			flow_find(ret, p->mark);
+			flow_found_add(ret, p->mark);
 			continue;
 		}
 		ret->open |= !l && p->leaves;
 		for (int i = 0; i < 2; i++) {
 			ret->cycles |= to[i] == part;
-			if (to[i] != FLOW_NONE && flow_is_in(l, to[i]) && flow_meet(f, to[i]))
+			if (to[i] != FLOW_NONE && flow_is_in(l, to[i]) && flow_visit(f, to[i]))
 				f->stack[nr++] = to[i];
 		}
 	}
@@ -344,10 +344,10 @@ void hotspot_flow_behind(struct hotspot_flow *f, uint32_t part, struct flow_foun
 			uint32_t from = f->edge[e].from;
 
 			hotspot_flow_charge(f, 1);
-			if (!flow_is_in(l, from) || !flow_meet(f, from))
+			if (!flow_is_in(l, from) || !flow_visit(f, from))
 				continue;
 			if (f->part[from].mark != FLOW_NONE)
-				flow_find(ret, f->part[from].mark);
+				flow_found_add(ret, f->part[from].mark);
 			else
 				f->stack[nr++] = from;
 		}

@@ -127,7 +127,7 @@ enum v8_kind {
 	V8_PROLOGUE,   /* makes a frame of baseline code, or of WebAssembly's */
 	V8_BASELINE,   /* as interpreted code, compiled without optimization */
 	V8_OPTIMIZED,  /* by the region's nodes */
-	V8_PARTED,     /* optimized, without data that tell what is inlined: by its frame's function */
+	V8_WITHOUT_DATA,     /* optimized, without data that tell what is inlined: by its frame's function */
 	V8_REGEXP,     /* a regular expression: begins with a jump to its end, where its frame is made */
 	V8_WASM,       /* WebAssembly, and wrappers around it; as a stub's, its frames have a marker */
 };
@@ -251,7 +251,7 @@ uint32_t v8_line_at(const struct v8_lines *l, uint32_t at); /* 0: before all */
 /* v8_code.c */
 bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t *ret_start, uint64_t *ret_end);
 int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
-/* v8_optimized.c: what runs where in a Code that was optimized; the region is V8_PARTED where nothing tells. */
+/* v8_optimized.c: what runs where in a Code that was optimized; the region is V8_WITHOUT_DATA where nothing tells. */
 int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, bool maglev, struct runtime_code_made *ret);
 
 /* v8_wasm.c: code of WebAssembly. */

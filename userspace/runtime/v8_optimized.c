@@ -428,7 +428,7 @@ static bool v8_opt_find_data(struct v8_opt *o, uint64_t code)
 }
 
 /* Code that nothing can leave has no data at all. Whether it is what was known to lie there, nothing tells. */
-static int v8_optimized_parted(struct runtime_code_made *ret)
+static int v8_optimized_without_data(struct runtime_code_made *ret)
 {
 	static const uint64_t none[RUNTIME_CODE_IDENTITY];
 
@@ -436,7 +436,7 @@ static int v8_optimized_parted(struct runtime_code_made *ret)
 		return -EALREADY;
 	if (memcmp(ret->known, none, sizeof(none)) != 0)
 		return -ESTALE;
-	ret->code.kind = V8_PARTED;
+	ret->code.kind = V8_WITHOUT_DATA;
 	return 0;
 }
 
@@ -504,7 +504,7 @@ int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, bool magle
 	if (!err)
 		err = v8_smi(m, o.data, v->array_length, &length);
 	if (!err && !length && !v8_opt_find_data(&o, code))
-		return v8_optimized_parted(ret);
+		return v8_optimized_without_data(ret);
 	if (!err)
 		err = v8_opt_identify(&o);
 	return err ? err : v8_opt_describe(&o, code);

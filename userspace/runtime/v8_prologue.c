@@ -234,6 +234,6 @@ void v8_events(struct memory *m, struct runtime_code *c, uint32_t first)
 	if (c->kind == V8_BUILTIN && !s.pushes_context)
 		c->kind = V8_STUB;
 	/* Maglev's code that goes on with a loop in place of unoptimized code takes that one's frame over. */
-	if ((c->kind == V8_OPTIMIZED || c->kind == V8_PARTED) && !s.pushes)
+	if ((c->kind == V8_OPTIMIZED || c->kind == V8_WITHOUT_DATA) && !s.pushes)
 		c->word[0] |= V8_FRAMED;
 }

@@ -186,7 +186,7 @@ static int v8_step_interpreted(const struct v8 *v, const struct runtime_code *c,
 }
 
 /* The function is in the frame from a stack pointer on that lies beneath; before the frame begins, in its register. */
-static int v8_step_parted(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
+static int v8_step_without_data(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
 {
 	const uint64_t fp = at->reg[RBP], sp = at->reg[RSP];
 	const uint32_t begins = v8_step_frame_begins(c);
@@ -301,8 +301,8 @@ int v8_step(const struct runtime_attached *a, const struct runtime_code *c, cons
 		return v8_step_stub(c, at, ret);
 	case V8_PROLOGUE:
 		return v8_step_prologue(v, c, at, ret);
-	case V8_PARTED:
-		return v8_step_parted(c, at, ret);
+	case V8_WITHOUT_DATA:
+		return v8_step_without_data(c, at, ret);
 	case V8_TRAMPOLINE:
 	case V8_BASELINE:
 		return v8_step_interpreted(v, c, at, ret);

@@ -523,13 +523,13 @@ static unsigned two_implied(const struct decoder *d)
 }
 
 /* A register that an instruction names. */
-static unsigned named(const struct decoder *d, uint8_t reg)
+static unsigned x86_named(const struct decoder *d, uint8_t reg)
 {
 	return BIT(is_of_bytes(d) && !d->has_rex && reg >= 4 && reg < 8 ? reg - 4 : reg);
 }
 
 /* Those of several prefixes and longer opcodes are mostly of vectors, and are not told apart. */
-static void written(const struct decoder *d, struct x86_insn *i)
+static void x86_written(const struct decoder *d, struct x86_insn *i)
 {
 	bool one = d->map == MAP_ONE;
 	unsigned what = 0, regs;
@@ -542,18 +542,18 @@ static void written(const struct decoder *d, struct x86_insn *i)
 	if (has_modrm(d))
 		what = one ? one_writes(d) : two_writes(d);
 	else if (one && d->opcode >= 0xb0 && d->opcode <= 0xbf)
-		regs |= named(d, low_register(d));
+		regs |= x86_named(d, low_register(d));
 	else if (!one && d->opcode == 0x05)
 		what = WRITES_ALL;
 	if (what & WRITES_REG)
-		regs |= named(d, d->reg);
+		regs |= x86_named(d, d->reg);
 	if (what & WRITES_RM && !d->memory)
-		regs |= named(d, d->rm);
+		regs |= x86_named(d, d->rm);
 	i->memory.written = what & WRITES_RM && d->memory;
 	i->writes = (uint16_t)(what & WRITES_ALL ? X86_WRITES_ALL : regs);
 }
 
-static void operands(const struct decoder *d, struct x86_insn *i)
+static void x86_operands(const struct decoder *d, struct x86_insn *i)
 {
 	i->nop = !d->vector && ((d->map == MAP_0F && d->opcode == 0x1f) ||
 				(d->map == MAP_ONE && d->opcode == 0x90 && !(d->rex & REX_B)));
@@ -562,7 +562,7 @@ static void operands(const struct decoder *d, struct x86_insn *i)
 		i->memory.exact = d->base != X86_NONE && !d->segment && !d->addrsize;
 		i->memory.disp = (int32_t)d->disp;
 	}
-	written(d, i);
+	x86_written(d, i);
 }
 
 int x86_decode(const uint8_t *code, size_t len, struct x86_insn *ret)
@@ -576,6 +576,6 @@ int x86_decode(const uint8_t *code, size_t len, struct x86_insn *ret)
 	ret->len = (uint8_t)(d.at - d.start);
 	if (!d.vector)
 		meaning(&d, ret);
-	operands(&d, ret);
+	x86_operands(&d, ret);
 	return 0;
 }

@@ -67,7 +67,7 @@ static const struct {
 	const char *text;
 	uint8_t code[16];
 	uint32_t len;
-	bool bare; /* behind it */
+	bool top_kept; /* behind it */
 } stores[] = {
 	{"nop", {0x90}, 1, true},
 	{"mov %rax,8(%r13)", {0x49, 0x89, 0x45, 8}, 4, true},
@@ -100,7 +100,7 @@ START_TEST(a_word_that_is_put_at_the_stack_pointer_is_noticed)
 	n = beam_flow_read(&(struct beam_flow_code){.code = code, .len = len, .entry = entry, .stop = STOP}, runs,
 			   ARRAY_SIZE(runs));
 	ck_assert_int_gt(n, 0);
-	ck_assert_msg(runs[n - 1].bare == stores[_i].bare, "%s: %d", stores[_i].text, runs[n - 1].bare);
+	ck_assert_msg(runs[n - 1].top_kept == stores[_i].top_kept, "%s: %d", stores[_i].text, runs[n - 1].top_kept);
 }
 END_TEST
 

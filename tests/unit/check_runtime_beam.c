@@ -758,16 +758,16 @@ START_TEST(a_step_out_of_the_interpreter_is_into_what_it_reads)
 
 	set_loop(BW_INFO(0, 0) + 0x30, 0, STACK);
 	ck_assert_int_eq(step_from_loop(0, true, &step), 0);
-	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x31 + BEAM_BARE);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x31 + BEAM_TOP_KEPT);
 	ck_assert_uint_eq(step.sp, STACK);
 	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP | RUNTIME_STEP_DATA | RUNTIME_STEP_LOOP);
 	/* Where the place is no word, the function is not known. */
 	set_loop(BW_INFO(0, 0) + 0x33, 0, STACK);
 	ck_assert_int_eq(step_from_loop(0, true, &step), 0);
-	ck_assert_uint_eq(step.pc, BEAM_NO_PLACE + 1 + BEAM_BARE);
+	ck_assert_uint_eq(step.pc, BEAM_NO_PLACE + 1 + BEAM_TOP_KEPT);
 	put64(WORLD + 0x50000 + 56, BW_INFO(0, 1) + 0x60);
 	ck_assert_int_eq(step_from_loop(0x29, false, &step), 0);
-	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x61 + BEAM_BARE);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x61 + BEAM_TOP_KEPT);
 	/* Where the interpreter returns, the word at the stack pointer is the place itself. */
 	set_loop(BW_INFO(0, 0) + 0x30, 0, STACK);
 	ck_assert_int_eq(step_from_loop(0x36, true, &step), 0);

@@ -35,9 +35,9 @@ enum beam_kind {
 };
 #define BEAM_PLACE_WORD 0 /* of the interpreter's regions: where it has the place, and the stack pointer (beam_flow.h) */
 #define BEAM_STACK_WORD 1
-#define BEAM_BARE_WORD	2
+#define BEAM_TOP_KEPT_WORD 2
 #define BEAM_NO_PLACE	8 /* an address of no code */
-#define BEAM_BARE	1 /* is added to a place, which is one of words */
+#define BEAM_TOP_KEPT	   1 /* is added to a place, which is one of words: as top_kept of struct beam_flow_run */
 #define BEAM_SHARED_NAME "[shared code of BEAM]"
 
 /*
@@ -134,7 +134,7 @@ int beam_loop_step(const struct beam *b, const struct runtime_code *c, const str
 /*
  * Of the innermost function of an interpreted stack, whether the word at its stack pointer is none of a caller: the function
  * has a frame, and is calling another one, or was just returned to. False where the interpreter's own code says so already,
- * as the place in at does (BEAM_BARE): the word may look like that of a call, in a function that calls itself.
+ * as the place in at does (BEAM_TOP_KEPT): the word may look like that of a call, in a function that calls itself.
  */
 bool beam_loop_is_own_word(const struct runtime_code *c, const struct runtime_place *at, uint64_t word);
 

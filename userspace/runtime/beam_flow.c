@@ -30,16 +30,16 @@
 /* Of a value: who holds it. */
 struct holders { uint64_t slots; uint32_t regs; };
 /*
- * bare: as of struct beam_flow_run.
+ * top_kept: as of struct beam_flow_run.
  * next: registers of one value, perhaps the next instruction's place; code: those with what it leads to, as it was
  * loaded. Where several ways meet, the values may be other ones on each.
  */
-struct beam_flow_state { struct holders place, stack; uint32_t next, code; bool bare; };
+struct beam_flow_state { struct holders place, stack; uint32_t next, code; bool top_kept; };
 
 static const struct beam_flow_state unreached = {{UINT64_MAX, UINT32_MAX}, {UINT64_MAX, UINT32_MAX}, UINT32_MAX,
 						 UINT32_MAX, true};
 static const struct beam_flow_state unknown;
-static const struct beam_flow_state begun = {.place = {0, 1u << X86_BX}, .stack = {0, 1u << STACK_REG}, .bare = true};
+static const struct beam_flow_state begun = {.place = {0, 1u << X86_BX}, .stack = {0, 1u << STACK_REG}, .top_kept = true};
 
 static int beam_flow_decode(const struct beam_flow_code *c, uint32_t offset, struct x86_insn *i)
 {
@@ -142,7 +142,7 @@ static void beam_flow_load(struct beam_flow_state *s, const struct beam_flow_cod
 	const bool returns = i->memory.exact && !i->n && holders_have(&s->stack, i->base);
 	const bool stop = i->memory.exact && i->base != X86_SP && i->n == c->stop && i->reg == STACK_REG;
 
-	s->bare &= !returns && !stop;
+	s->top_kept &= !returns && !stop;
 	holders_set(&s->place, i->reg, holders_load(&s->place, i) || returns);
 	holders_set(&s->stack, i->reg, holders_load(&s->stack, i) || stop);
 }
@@ -179,7 +179,7 @@ static void beam_flow_put(struct beam_flow_state *s, const struct x86_insn *i)
 
 	if (i->writes == X86_WRITES_ALL || (moves && i->n <= 0 && holders_have(&s->stack, i->reg)) ||
 	    (m->written && (!m->exact || m->disp <= 0) && holders_have(&s->stack, m->base)))
-		s->bare = false;
+		s->top_kept = false;
 }
 
 /* What rbx is made a copy of, or a word is loaded by, may be the next place: rbx has it first. */
@@ -245,7 +245,7 @@ static bool beam_flow_meet(struct beam_flow_state *to, const struct beam_flow_st
 	to->stack.slots &= with->stack.slots;
 	to->next &= with->next;
 	to->code &= with->code;
-	to->bare &= with->bare;
+	to->top_kept &= with->top_kept;
 	return memcmp(&before, to, sizeof(before)) != 0;
 }
 
@@ -367,10 +367,10 @@ static void beam_flow_note(struct beam_flow *f, uint32_t offset, const struct x8
 				     .stack = beam_flow_choose(&s->stack)};
 	struct beam_flow_run *last = f->nr ? &f->runs[f->nr - 1] : NULL;
 
-	here.bare = s->bare && here.place != BEAM_FLOW_NOWHERE;
+	here.top_kept = s->top_kept && here.place != BEAM_FLOW_NOWHERE;
 	if (here.place == BEAM_FLOW_NOWHERE && f->looked_ahead++ < AHEADS_MAX)
 		here.place = beam_flow_ahead(f->code, offset, beam_flow_is_unreached(s) ? &unknown : s);
-	if (last && last->end == offset && last->place == here.place && last->stack == here.stack && last->bare == here.bare)
+	if (last && last->end == offset && last->place == here.place && last->stack == here.stack && last->top_kept == here.top_kept)
 		last->end = here.end;
 	else if (f->nr < f->max)
 		f->runs[f->nr++] = here;

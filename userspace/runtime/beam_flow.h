@@ -35,7 +35,7 @@ struct beam_flow_run {
 	 * The instruction of BEAM has not written to the word at the stack pointer so far, nor returned by it, nor begun a
 	 * frame: a return address there is that of the running function itself, not of one that it calls.
 	 */
-	bool bare;
+	bool top_kept;
 };
 
 /* All runs, in order: how many; what exceeds max is left out. -ENOMEM; -EBADMSG: too long, or it does not settle. */

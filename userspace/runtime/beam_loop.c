@@ -259,7 +259,7 @@ static int beam_loop_region(const struct beam *b, struct memory *m, uint64_t pc,
 	c->kind = BEAM_LOOP;
 	c->word[BEAM_PLACE_WORD] = run->place;
 	c->word[BEAM_STACK_WORD] = run->stack;
-	c->word[BEAM_BARE_WORD] = run->bare;
+	c->word[BEAM_TOP_KEPT_WORD] = run->top_kept;
 	return 0;
 }
 
@@ -321,8 +321,8 @@ int beam_loop_step(const struct beam *b, const struct runtime_code *c, const str
 	/* As of a return address: the instruction before its end. The stack goes on at sp itself. */
 	*ret = (struct runtime_step){.pc = beam_loop_place(c, at) + 1, .sp = sp, .fp = sp, .cfa = sp + 1,
 				     .flags = RUNTIME_STEP_FP | RUNTIME_STEP_DATA | RUNTIME_STEP_LOOP};
-	if (c->word[BEAM_BARE_WORD])
-		ret->pc += BEAM_BARE;
+	if (c->word[BEAM_TOP_KEPT_WORD])
+		ret->pc += BEAM_TOP_KEPT;
 	return 0;
 }
 

@@ -298,16 +298,16 @@ static void nmethod_find_loop(struct nmethod *n)
  * goes round without any mark, the marks behind count too: then it may be neither's, unless nothing parts it from the next
  * mark. A loop that no mark is in has no line of theirs.
  */
-static uint32_t nmethod_between(struct nmethod *n, uint32_t part, uint32_t root)
+static uint32_t nmethod_between(struct nmethod *n, uint32_t block, uint32_t root)
 {
-	bool straight = hotspot_flow_straight(&n->flow, part) != FLOW_NONE;
+	bool straight = hotspot_flow_straight(&n->flow, block) != FLOW_NONE;
 	struct flow_found ahead, behind;
 	uint32_t node;
 
-	hotspot_flow_ahead(&n->flow, part, &ahead);
+	hotspot_flow_ahead(&n->flow, block, &ahead);
 	if (ahead.cycles && n->loop != RUNTIME_NO_NODE)
 		return n->loop;
-	hotspot_flow_behind(&n->flow, part, &behind);
+	hotspot_flow_behind(&n->flow, block, &behind);
 	if ((!ahead.nr && !behind.nr) || (ahead.cycles && (ahead.open || behind.open)))
 		return root;
 	node = nmethod_in_all(n, &ahead, n->marks[ahead.nr ? ahead.mark[0] : behind.mark[0]].node);
@@ -345,14 +345,14 @@ static int nmethod_mark_rows(struct nmethod *n, uint32_t nr_marks, uint32_t from
 	return err ? err : nmethod_add_row(n, from, root);
 }
 
-static int nmethod_part_rows(struct nmethod *n, uint32_t root)
+static int nmethod_block_rows(struct nmethod *n, uint32_t root)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < n->flow.nr_parts && !err; i++) {
-		const struct flow_part *p = &n->flow.part[i];
+	for (uint32_t i = 0; i < n->flow.nr_blocks && !err; i++) {
+		const struct flow_block *b = &n->flow.block[i];
 
-		err = nmethod_add_row(n, p->begin, p->mark != FLOW_NONE ? n->marks[p->mark].node : nmethod_between(n, i, root));
+		err = nmethod_add_row(n, b->begin, b->mark != FLOW_NONE ? n->marks[b->mark].node : nmethod_between(n, i, root));
 	}
 	return err;
 }
@@ -367,8 +367,8 @@ static void nmethod_rows(struct nmethod *n, uint32_t nr, uint32_t root, uint32_t
 	hotspot_flow_read(&n->flow, n->memory, n->made->code.start, from, nr_marks ? size : 0, n->marks, nr_marks);
 	/* Until its frame is there, nothing that was inlined runs. */
 	runtime_code_add_row(n->made, 0, begin);
-	err = nmethod_part_rows(n, root);
-	from = n->flow.nr_parts ? n->flow.end : from;
+	err = nmethod_block_rows(n, root);
+	from = n->flow.nr_blocks ? n->flow.end : from;
 	if (!err && from < size)
 		err = nmethod_mark_rows(n, nr_marks, from, root);
 	if (err)

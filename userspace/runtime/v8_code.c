@@ -225,6 +225,7 @@ static int v8_code_compiled(const struct v8 *v, struct memory *m, uint64_t pc, s
 		return -ENOENT;
 	ret->code.flags = ret->code.epoch ? RUNTIME_CODE_OF_EPOCH : 0;
 	err = v8_describe(v, m, &found, ret);
+	memory_gather_done(m);
 	/* It was there all the while. */
 	if (!err && (!v8_is_code_of(v, m, found.code, found.start, &again) || again.size != found.size))
 		err = -ESTALE;
@@ -257,11 +258,17 @@ static int v8_code_outside(const struct v8 *v, struct memory *m, uint64_t pc, st
 
 static int v8_code_on_heap(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t epoch, struct runtime_code_made *ret)
 {
+	int err;
+
 	memset(&ret->code, 0, sizeof(ret->code));
 	ret->code.epoch = epoch;
 	if (ret->known_epoch != epoch)
 		memset(ret->known, 0, sizeof(ret->known));
-	return v8_code_compiled(v, m, pc, ret);
+	if (epoch)
+		memory_gather(m);
+	err = v8_code_compiled(v, m, pc, ret);
+	memory_gather_done(m);
+	return err;
 }
 
 struct v8_code_question {

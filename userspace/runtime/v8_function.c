@@ -298,25 +298,37 @@ static void v8_function_lines(const struct v8 *v, struct memory *m, const struct
 		v8_lines_by_bytecode(v, m, s->bytecodes, &span, ret);
 }
 
-static int v8_decode_javascript(const struct v8 *v, struct memory *m, const struct runtime_frame *f, uint64_t isolate,
-				struct runtime_function *ret)
+static int v8_describe_function(const struct v8 *v, struct memory *m, const struct runtime_frame *f,
+				const struct v8_shared *s, struct runtime_function *ret)
 {
 	struct v8_scope scope = {.start = -1, .end = -1};
-	struct v8_shared s, again;
-	int err = v8_frame_shared(v, m, f, isolate, &s);
+	int err = v8_is(v, m, s->name, v->type_scope) ? v8_scope_read(v, m, s->name, &scope) : 0;
 
-	if (!err && v8_is(v, m, s.name, v->type_scope))
-		err = v8_scope_read(v, m, s.name, &scope);
 	if (!err)
-		err = v8_function_name(v, m, &s, &scope, ret);
+		err = v8_function_name(v, m, s, &scope, ret);
+	if (err || !s->script)
+		return err;
+	v8_script_file(v, m, s->script, ret->file);
+	v8_function_lines(v, m, f, s, &scope, ret);
+	return 0;
+}
+
+static int v8_decode_javascript(const struct v8 *v, struct memory *m, const struct runtime_frame *f,
+				const struct v8_epochs *now, struct runtime_function *ret)
+{
+	struct v8_shared s, again;
+	int err = v8_frame_shared(v, m, f, now->isolate, &s);
+
 	if (err)
 		return err;
-	if (s.script) {
-		v8_script_file(v, m, s.script, ret->file);
-		v8_function_lines(v, m, f, &s, &scope, ret);
-	}
+	/* A closure may be moved and freed meanwhile; of what it leads to, the epoch tells. */
+	if (now->epoch)
+		memory_gather(m);
+	err = v8_describe_function(v, m, f, &s, ret);
+	memory_gather_done(m);
 	/* It was there all the while. */
-	err = v8_frame_shared(v, m, f, isolate, &again);
+	if (!err)
+		err = v8_frame_shared(v, m, f, now->isolate, &again);
 	return err ? err : (again.identity != s.identity || again.name != s.name ? -ESTALE : 0);
 }
 
@@ -363,7 +375,7 @@ static int v8_decode_read(void *ctx)
 	q->function->epoch = (uint32_t)q->frame->cookie[RUNTIME_COOKIE_EPOCH] ? q->now.epoch : 0;
 	if (!v8_is_of_epoch(q->v, q->frame, &q->now))
 		return -ESTALE;
-	return v8_decode_javascript(q->v, q->memory, q->frame, q->now.isolate, q->function);
+	return v8_decode_javascript(q->v, q->memory, q->frame, &q->now, q->function);
 }
 
 int v8_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,

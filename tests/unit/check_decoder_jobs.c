@@ -162,6 +162,7 @@ START_TEST(engine_and_decoder_get_the_two_ends_of_a_socket)
 {
 	int from_engine, from_decoder;
 
+	m->decoders.user = (struct sandbox_user){72746, 72747};
 	ask(9);
 	ck_assert(decoder_jobs_wait(m));
 	start(0);
@@ -172,6 +173,8 @@ START_TEST(engine_and_decoder_get_the_two_ends_of_a_socket)
 	receive(decoder[0], IPC_DECODER);
 	ck_assert(ipc_fits(&message, sizeof(struct ipc_decoder), 1));
 	ck_assert_uint_eq(((struct ipc_decoder *)(void *)message.data)->file.ino, 6);
+	ck_assert_uint_eq(((struct ipc_decoder *)(void *)message.data)->uid, 72746);
+	ck_assert_uint_eq(((struct ipc_decoder *)(void *)message.data)->gid, 72747);
 	from_decoder = ipc_take_fd(&message, 0);
 	receive(decoder[0], IPC_START);
 	ck_assert_int_eq(ipc_send(from_engine, IPC_ATTACH, 0, NULL, 0, NULL, 0), 0);

@@ -140,7 +140,7 @@ struct ipc_ask {
 	struct ipc_program program;
 };
 struct ipc_index { uint32_t path_len, dirs_len, symbols_only, reserved; struct ticket_file file; /* to expect */ };
-struct ipc_decoder { struct ticket_file file; /* to expect */ };
+struct ipc_decoder { struct ticket_file file; /* to expect */ uint32_t uid, gid; /* to become; not of an ordinary user */ };
 struct ipc_beside { uint64_t address; /* of the mapping that the file lies beside */ };
 struct ipc_indexed { int32_t err; uint32_t flags; uint64_t index_bytes, lines; };
 /* state: enum fetch_state; FETCHED: a new index holds more. content: the file's htlhash; all: of every file. */

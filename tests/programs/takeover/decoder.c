@@ -31,8 +31,8 @@
 
 int __real_sandbox_engine(const struct config *c, bool captures);
 int __wrap_sandbox_engine(const struct config *c, bool captures);
-int __real_sandbox_decoder(const struct config *c);
-int __wrap_sandbox_decoder(const struct config *c);
+int __real_sandbox_decoder(const struct config *c, const struct sandbox_user *user);
+int __wrap_sandbox_decoder(const struct config *c, const struct sandbox_user *user);
 
 static struct ipc_message message;
 
@@ -171,9 +171,9 @@ static void flood(int sock)
 		}
 }
 
-int __wrap_sandbox_decoder(const struct config *c)
+int __wrap_sandbox_decoder(const struct config *c, const struct sandbox_user *user)
 {
-	int err = __real_sandbox_decoder(c), engine, memory;
+	int err = __real_sandbox_decoder(c, user), engine, memory;
 	uint32_t chance = 0;
 
 	if (err)

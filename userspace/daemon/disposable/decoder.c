@@ -27,6 +27,7 @@ struct decoder {
 	int monitor, engine; /* sockets */
 	struct config *config;
 	struct ticket_file file; /* what the engine has to send */
+	struct sandbox_user user;
 	bool has_attach, has_memory;
 	struct decode_attach attach;
 	struct decode_mapping at;
@@ -45,6 +46,7 @@ static int decoder_take_job(void *ctx, struct ipc_message *m)
 	if (!ipc_fits(m, sizeof(*job), 1) || d->engine >= 0)
 		return -EBADMSG;
 	d->file = job->file;
+	d->user = (struct sandbox_user){job->uid, job->gid};
 	d->engine = ipc_take_fd(m, 0);
 	return 0;
 }
@@ -103,7 +105,7 @@ static int decoder_begin(struct decoder *d)
 	decode_serve_init(&d->serve, d->engine);
 	d->serve.monitor = d->monitor;
 	binary_cache_limit(CACHE_BYTES);
-	r = sandbox_decoder(d->config);
+	r = sandbox_decoder(d->config, &d->user);
 	return r ? r : ipc_send_bytes(d->monitor, IPC_READY, 0, NULL, 0);
 }
 

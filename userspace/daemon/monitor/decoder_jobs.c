@@ -116,7 +116,7 @@ void decoder_jobs_cannot_start(struct monitor *m)
 /* The engine's end of the socket is its answer; what it sends waits there for the decoder. */
 static int decoder_jobs_connect(struct monitor *m, struct decoder_slot *s, struct worker *w)
 {
-	const struct ipc_decoder job = {.file = s->job.file.shown};
+	const struct ipc_decoder job = {.file = s->job.file.shown, .uid = m->decoders.user.uid, .gid = m->decoders.user.gid};
 	int pair[2], err = ipc_pair(pair);
 
 	if (err)

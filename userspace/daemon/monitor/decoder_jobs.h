@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "daemon/monitor/vouched.h"
 #include "daemon/monitor/workers.h"
+#include "daemon/sandbox/sandbox.h"
 #include "daemon/ticket.h"
 
 #define DECODER_QUEUE	8
@@ -53,6 +54,7 @@ struct decoder_jobs {
 	uint32_t waiting;
 	struct decoder_slot slot[DECODERS];
 	uint64_t last_id;
+	struct sandbox_user user; /* of each; found once: a lookup reads files, and may load libraries */
 	struct vouched vouched; /* walks that decoders made */
 	uint64_t started, refused, overdue, abandoned; /* for status */
 };

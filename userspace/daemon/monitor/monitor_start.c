@@ -175,6 +175,8 @@ static int monitor_prepare_roots(struct monitor *m)
 		err = sandbox_user_net(m->config, true, &user);
 	if (!err && m->config->hub_listen)
 		err = sandbox_user_hub(m->config, true, &user);
+	if (!err)
+		err = sandbox_user_decoder(m->config, &m->decoders.user);
 	if (err)
 		return monitor_start_failed("no user for a worker", err);
 	err = sandbox_prepare(m->config);

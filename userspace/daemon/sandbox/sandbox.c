@@ -507,9 +507,8 @@ static int sandbox_limit_decoder(void)
 }
 
 /* At the priority of other processes: samples wait for its answers, which a busy host would delay past their deadline. */
-int sandbox_decoder(const struct config *c)
+int sandbox_decoder(const struct config *c, const struct sandbox_user *user)
 {
-	struct sandbox_user user;
 	int err;
 
 	if (sandbox_ordinary()) {
@@ -517,9 +516,8 @@ int sandbox_decoder(const struct config *c)
 		return err ? sandbox_failed("decoder", err) :
 			     sandbox_close_ordinary("decoder", FILES_DECODER, 0, seccomp_decoder);
 	}
-	err = sandbox_user_decoder(c, &user);
-	return err ? sandbox_failed("decoder's user", err) :
-		     sandbox_close_rightless("decoder", c, &user, sandbox_limit_decoder, seccomp_decoder);
+	return user->uid ? sandbox_close_rightless("decoder", c, user, sandbox_limit_decoder, seccomp_decoder) :
+			   sandbox_failed("decoder's user", -EINVAL);
 }
 
 static int sandbox_limit_fetcher(const struct config *c)

@@ -22,6 +22,11 @@
 
 #include "daemon/config/config.h"
 
+struct sandbox_user {
+	uid_t uid;
+	gid_t gid;
+};
+
 int sandbox_engine(const struct config *c, bool captures); /* captures: it has a file to write without a bound */
 int sandbox_net(const struct config *c);
 uint64_t sandbox_hub_memory(const struct config *c); /* the bound of what the hub allocates, in bytes */
@@ -29,7 +34,8 @@ int sandbox_hub(const struct config *c); /* it keeps the sockets that it has, an
 int sandbox_opener(const struct config *c);
 int sandbox_indexer(const struct config *c);
 int sandbox_fetcher(const struct config *c);
-int sandbox_decoder(const struct config *c);
+/* user: as sandbox_user_decoder has found it; of an ordinary user, nothing. */
+int sandbox_decoder(const struct config *c, const struct sandbox_user *user);
 int sandbox_monitor(const struct config *c);
 int sandbox_try(const struct config *c); /* of otprofd --try: net's user and filter, in the host's root */
 
@@ -48,10 +54,6 @@ const char *sandbox_missing_capability(void);
 bool sandbox_ordinary(void);
 
 /* The users of the workers. A missing user is replaced by an unused id; warn: with a log line. */
-struct sandbox_user {
-	uid_t uid;
-	gid_t gid;
-};
 int sandbox_user_engine(const struct config *c, bool warn, struct sandbox_user *ret);
 int sandbox_user_net(const struct config *c, bool warn, struct sandbox_user *ret);
 int sandbox_user_hub(const struct config *c, bool warn, struct sandbox_user *ret);

@@ -341,6 +341,36 @@ START_TEST(an_idle_decoder_ends_and_another_is_started_for_the_next_frame)
 }
 END_TEST
 
+START_TEST(another_process_for_one_that_was_attached_waits_until_it_is_paid_for)
+{
+	const struct runtime_frame frame = fake_frame(&codes[0]);
+	struct decoder *d = decoders_attach(ds, &target, &heard);
+
+	ds->cfg.repeats = 2;
+	attach_decoder(0);
+	ck_assert_uint_eq(ds->paid_ns, 0); /* its first one */
+	run_after(3 * S);
+	for (int i = 0; i < 4; i++)
+		want(7); /* three have a process, and one waits for their places */
+	ck_assert_int_eq(asked, DECODERS_LIVE);
+	attach_decoder(1);
+	run_after(60 * MS);
+	ck_assert_uint_eq(ended, 2);
+	attach_decoder(2);
+	attach_decoder(3);
+	attach_decoder(4);
+	ds->paid_ns = clock_now_ns() + (4 + 1) * S; /* all that may be ahead, and a second */
+	ck_assert_uint_eq(decoders_decode(d, &frame, 1), 1);
+	run_after(900 * MS);
+	ck_assert_uint_eq(ended, 2); /* nothing is won by the end of those that are idle */
+	ck_assert_uint_le(decoders_next_ns(ds), clock_now_ns() + S);
+	run_after(1100 * MS);
+	ck_assert_uint_gt(ended, 2);
+	ck_assert_int_eq(asked, 6);
+	ck_assert_uint_gt(ds->paid_ns, clock_now_ns() + (4 + 1) * S);
+}
+END_TEST
+
 /* The monitor would end it some seconds later, and a question with it. */
 START_TEST(an_old_decoder_ends_between_two_questions)
 {
@@ -827,6 +857,7 @@ Suite *decoders_suite(void)
 	tcase_add_test(live, more_frames_than_a_batch_are_several_batches);
 	tcase_add_test(live, an_idle_decoder_ends_and_another_is_started_for_the_next_frame);
 	tcase_add_test(live, an_old_decoder_ends_between_two_questions);
+	tcase_add_test(live, another_process_for_one_that_was_attached_waits_until_it_is_paid_for);
 	tcase_add_test(live, what_a_former_decoder_has_found_is_not_sought_again);
 	tcase_add_test(live, a_runtime_that_has_not_started_is_asked_again_after_pauses_that_double);
 	tcase_add_test(live, a_runtime_that_is_not_known_while_it_begins_is_read_once_more);

@@ -20,6 +20,7 @@
 #define PAUSE_LONG_NS	(600 * NSEC_PER_SEC)
 #define PAUSE_PART	4  /* of a decoder's age, once that is longer: an unused runtime never starts */
 #define FAILURES_MAX	8  /* one after the other, before it is given up */
+#define REPEATS_AHEAD	8  /* before they are paid for */
 #define GROUP_SHARED	(DECODERS_LIVE / 2)
 #define GROUP_ALONE	(DECODERS_LIVE - 1) /* one is left for who comes next */
 
@@ -316,6 +317,25 @@ static bool decoder_wants_process(const struct decoder *d)
 	return !decoder_has_process(d) && !d->over && (!d->reported || d->count);
 }
 
+static uint64_t decoders_repeat_cost_ns(const struct decoders *ds)
+{
+	return ds->cfg.repeats ? NSEC_PER_SEC / ds->cfg.repeats : 0;
+}
+
+/* When it may have a process. */
+static uint64_t decoder_start_ns(const struct decoder *d)
+{
+	uint64_t ahead = REPEATS_AHEAD * decoders_repeat_cost_ns(d->ds);
+
+	return d->attached && d->ds->paid_ns > ahead ? MAX(d->retry_ns, d->ds->paid_ns - ahead) : d->retry_ns;
+}
+
+static void decoder_pay(struct decoder *d, uint64_t now)
+{
+	if (d->attached)
+		d->ds->paid_ns = MAX(d->ds->paid_ns, now) + decoders_repeat_cost_ns(d->ds);
+}
+
 static uint32_t decoders_live_of(const struct decoders *ds, uint64_t group)
 {
 	uint32_t n = 0;
@@ -334,7 +354,7 @@ static struct decoder *decoders_choose(const struct decoders *ds, uint64_t now, 
 	for (struct decoder *d = ds->first; d; d = d->next) {
 		uint32_t live;
 
-		if (!decoder_wants_process(d) || now < d->retry_ns)
+		if (!decoder_wants_process(d) || now < decoder_start_ns(d))
 			continue;
 		live = decoders_live_of(ds, d->target.group);
 		*ret_others |= best && best->target.group != d->target.group;
@@ -354,6 +374,7 @@ static bool decoders_start_one(struct decoders *ds, uint64_t now)
 
 	if (!d || live >= (others ? GROUP_SHARED : GROUP_ALONE))
 		return false;
+	decoder_pay(d, now);
 	decoder_open(d, now);
 	return true;
 }
@@ -377,7 +398,7 @@ bool decoder_is_old(const struct decoder *d, uint64_t now)
 static uint64_t decoder_due_ns(const struct decoder *d, bool waited)
 {
 	if (decoder_wants_process(d))
-		return d->retry_ns;
+		return decoder_start_ns(d);
 	if (d->over)
 		return d->count ? 0 : UINT64_MAX;
 	switch (d->state) {
@@ -409,7 +430,7 @@ static void decoder_turn(struct decoder *d, uint64_t now, bool waited)
 static bool decoders_are_waited_for(const struct decoders *ds, uint64_t now)
 {
 	for (const struct decoder *d = ds->first; d; d = d->next)
-		if (decoder_wants_process(d) && now >= d->retry_ns)
+		if (decoder_wants_process(d) && now >= decoder_start_ns(d))
 			return true;
 	return false;
 }

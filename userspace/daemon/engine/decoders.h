@@ -12,6 +12,8 @@
  * decoders may be asked for more frames, and be dropped, the one at hand too.
  * Processes share the target's file by path and build-id: where one maps another
  * such file, below another root or replaced since, that is opened for it.
+ * A process that was attached before, and asks while there is no decoder for it, waits until another one is paid for: each
+ * costs some milliseconds of CPU time, whatever it is asked. Meanwhile those that are there stay for more questions.
  * Bounds: DECODERS_MAX objects, of one group half of them; DECODERS_LIVE
  * processes, of one group half of them, or all but one while no other group
  * waits; DECODER_QUEUE frames wait in one object.
@@ -58,6 +60,7 @@ struct decoders_config {
 	struct host *host;	 /* borrowed */
 	struct capture *capture; /* borrowed; NULL: none. With one, what decoders read is written to it */
 	int epoll;		 /* for the sockets of decoders; -1: in a replay */
+	uint32_t repeats;	 /* processes a second for those that were attached before; 0: any number */
 	/* The decoder process of this id is of no use any more; NULL: in a replay. */
 	void (*end)(void *ctx, uint64_t id);
 	void *ctx;

@@ -238,6 +238,22 @@ static inline int32_t v8_position_inlined(int64_t packed) /* -1: not inlined */
 	return (int32_t)((uint64_t)packed >> 31 & 0xffff) - 1;
 }
 
+/* v8_places.c: where the bytecodes of functions are in their scripts. Most functions have no table of that. */
+#define V8_PLACES_MAX 65536u /* rows of all: code that is optimized is far from so large */
+struct v8_places {
+	struct v8_positions table;
+	struct v8_places_function { bool read; int32_t start; uint32_t first, nr; } function[RUNTIME_CODE_FUNCTIONS];
+	struct v8_places_row { uint64_t bytecode; int32_t at, reserved; } row[V8_PLACES_MAX];
+	uint32_t nr;
+};
+void v8_places_begin(struct v8_places *p);
+/*
+ * The position of a bytecode of the SharedFunctionInfo at shared, which is known by this number: where the function begins
+ * if it has no table, as V8 itself says then, or if bytecode is below 0. 0: not known.
+ */
+uint32_t v8_places_of(struct v8_places *p, const struct v8 *v, struct memory *m, uint16_t function, uint64_t shared,
+		      int32_t bytecode);
+
 /* v8_lines.c: lines of a script. */
 struct v8_lines {
 	uint32_t nr;

@@ -22,9 +22,6 @@
 
 struct v8_inlining { int64_t position; int32_t function, reserved; };
 
-/* Where a function is in its script, and the places of its bytecodes. */
-struct v8_opt_places { bool read; int32_t start; uint64_t table; };
-
 struct v8_opt {
 	const struct v8 *v;
 	struct memory *memory;
@@ -33,11 +30,10 @@ struct v8_opt {
 	uint32_t root, nr; /* function's index; inlinings */
 	struct v8_inlining inlining[INLINED_MAX];
 	uint16_t function[INLINED_MAX]; /* by its index among the literals, its own + 1 */
-	struct v8_positions positions;
 	struct v8_deopt deopt;
 	struct v8_anchors anchors;
 	struct v8_anchor exits[V8_DEOPT_MAX];
-	struct v8_opt_places places[RUNTIME_CODE_FUNCTIONS];
+	struct v8_places places;
 	bool maglev;
 	uint32_t code_len;
 	uint8_t code[CODE_MAX];
@@ -142,33 +138,9 @@ static int v8_opt_inlinings(struct v8_opt *o)
 
 /* --- by deoptimization data --- */
 
-static struct v8_opt_places *v8_opt_places(struct v8_opt *o, uint16_t function)
-{
-	struct v8_opt_places *p = &o->places[function];
-	struct v8_shared s;
-
-	if (p->read)
-		return p;
-	*p = (struct v8_opt_places){.read = true, .start = -1};
-	if (v8_shared_read(o->v, o->memory, o->made->functions[function].key, &s))
-		return p;
-	p->start = v8_shared_start(o->v, o->memory, &s);
-	if (s.bytecodes)
-		v8_field(o->memory, s.bytecodes, v8_row(o->v)->bytecode_positions, &p->table);
-	return p;
-}
-
-/* Where a bytecode is in the script: most functions have no table of that, and V8 itself says then where they begin. */
 static uint32_t v8_opt_position(struct v8_opt *o, uint16_t function, int32_t bytecode)
 {
-	const struct v8_opt_places *p = v8_opt_places(o, function);
-	int32_t found = p->start;
-
-	if (bytecode < 0 || !p->table || v8_positions_open(o->v, o->memory, p->table, &o->positions))
-		return found < 0 ? 0 : V8_AT(found);
-	while (v8_positions_next(&o->positions) == 0 && o->positions.offset <= bytecode)
-		found = v8_position_script(o->positions.position);
-	return found < 0 ? 0 : V8_AT(found);
+	return v8_places_of(&o->places, o->v, o->memory, function, o->made->functions[function].key, bytecode);
 }
 
 static int v8_opt_path_node(struct v8_opt *o, uint16_t path, int32_t bytecode)
@@ -443,7 +415,7 @@ static int v8_optimized_without_data(struct runtime_code_made *ret)
 static void v8_opt_begin(struct v8_opt *o, const struct v8 *v, struct memory *m, bool maglev, struct runtime_code_made *made)
 {
 	memset(o->function, 0, sizeof(o->function));
-	memset(o->places, 0, sizeof(o->places));
+	v8_places_begin(&o->places);
 	o->anchors.nr = o->anchors.nr_paths = o->deopt.nr = o->deopt.eager = 0;
 	o->v = v;
 	o->memory = m;

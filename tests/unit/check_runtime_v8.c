@@ -837,6 +837,62 @@ START_TEST(a_copy_of_builtins_is_left_as_the_files_own)
 }
 END_TEST
 
+/* Its frame returns to the begin of what goes on there, before which another builtin ends. */
+START_TEST(a_frame_that_was_deoptimized_is_its_functions)
+{
+	const uint64_t at = VW_BUILTINS + 0x100;
+	struct runtime_step s;
+
+	((struct v8 *)attached.param)->resumed[1] = 0x100;
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x111);
+	put64(FP - 8, VW_SCOPE(0));
+	put64(FP - 16, VW_FUNCTION);
+	put64(FP - 32, VW_BYTECODES);
+	put32(VW_LAYOUT + 4, 0xf0); /* of the builtin before */
+	ck_assert_int_eq(code_at(at - 1), 0);
+	ck_assert_uint_eq(made.code.kind, V8_TRAMPOLINE);
+	ck_assert_uint_eq(made.code.start, at - 1);
+	fp = FP;
+	ck_assert_int_eq(step(at, false, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x111);
+	ck_assert_uint_eq(s.own.key, VW_BYTECODES);
+	ck_assert_int_eq(code_at(at + 8), 0);
+	ck_assert_uint_eq(made.code.start, at - 1);
+	ck_assert_int_eq(step(at, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.own.key, VW_BYTECODES);
+	ck_assert_int_eq(code_at(VW_BUILTINS + 0xef), 0);
+	ck_assert_uint_eq(made.code.start, VW_BUILTINS);
+	ck_assert_int_eq(code_at(VW_BUILTINS + 0xf0), -ENOENT);
+}
+END_TEST
+
+START_TEST(the_rest_of_a_builtin_is_named_where_a_frame_returns_to_its_begin)
+{
+	((struct v8 *)attached.param)->resumed[6] = 0x100;
+	ck_assert_int_eq(code_at(VW_BUILTINS + 0xff), 0);
+	ck_assert_uint_eq(made.code.kind, V8_BUILTIN);
+	ck_assert_str_eq(made.code.name, "Builtins_ContinueToJavaScriptBuiltin");
+}
+END_TEST
+
+START_TEST(places_of_a_function_are_read_once)
+{
+	static struct v8_places places;
+	const struct v8 *v = v8_of(&attached);
+	uint32_t reads;
+
+	v8_places_begin(&places);
+	ck_assert_uint_eq(v8_places_of(&places, v, &memory, 0, VW_SHARED(0), 3), V8_AT(3));
+	ck_assert_uint_eq(v8_places_of(&places, v, &memory, 1, VW_SHARED(1), -1), V8_AT(7));
+	reads = memory.reads;
+	ck_assert_uint_eq(v8_places_of(&places, v, &memory, 0, VW_SHARED(0), 4), V8_AT(13));
+	ck_assert_uint_eq(v8_places_of(&places, v, &memory, 0, VW_SHARED(0), -1), V8_AT(2)); /* its begin */
+	ck_assert_uint_eq(v8_places_of(&places, v, &memory, 1, VW_SHARED(1), 4), V8_AT(13));
+	ck_assert_uint_eq(memory.reads, reads);
+}
+END_TEST
+
 /* It is asked for again in each epoch of the heap that has it, and gone with the isolate. */
 START_TEST(a_copy_of_builtins_is_there_as_long_as_its_isolate)
 {
@@ -1261,6 +1317,9 @@ Suite *runtime_v8_suite(void)
 	tcase_add_loop_test(t, a_walk_copies_counters_and_the_number_of_the_thread, 0, VW_ROWS);
 	tcase_add_test(t, each_isolate_has_its_epochs);
 	tcase_add_test(t, a_copy_of_builtins_is_left_as_the_files_own);
+	tcase_add_test(t, a_frame_that_was_deoptimized_is_its_functions);
+	tcase_add_test(t, the_rest_of_a_builtin_is_named_where_a_frame_returns_to_its_begin);
+	tcase_add_test(t, places_of_a_function_are_read_once);
 	tcase_add_test(t, a_copy_of_builtins_is_there_as_long_as_its_isolate);
 	tcase_add_test(t, code_of_webassembly_is_of_its_samples_epoch);
 	tcase_add_test(t, of_an_isolate_that_has_ended_nothing_is_known);

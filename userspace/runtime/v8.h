@@ -47,6 +47,13 @@
 	X(encoding_mask, "StringEncodingMask")                                   \
 	X(one_byte, "OneByteStringTag")
 
+/*
+ * Builtins to whose begin frames may return that a deoptimization has made in place of optimized ones: they go on in the
+ * interpreter, or in the rest of a builtin (V8, deoptimizer.cc; builtins.h, IsInterpreterTrampolineBuiltin).
+ */
+#define V8_RESUMED 8
+extern const struct v8_resumed { const char *symbol; bool interprets; } v8_resumed[V8_RESUMED];
+
 struct v8 {
 	uint64_t builtins, builtins_end; /* code that the file brings along */
 	uint64_t trampoline; /* of it, the function whose frames are those of interpreted code */
@@ -62,6 +69,7 @@ struct v8 {
 	uint64_t has_epochs; /* not 0: walks copy the counters of a heap */
 	uint64_t layout;		  /* where in the code each builtin lies: offset and length, of 32 bits each */
 	uint32_t layout_nr;
+	uint32_t resumed[V8_RESUMED]; /* of v8_resumed, from builtins; 0: there is none */
 	uint16_t layout_stride;
 	uint16_t row;			  /* index in v8_rows */
 #define X(member, symbol) uint16_t member;

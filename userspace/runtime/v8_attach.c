@@ -123,6 +123,32 @@ static int v8_attach_blob(const struct runtime_file *file, const char *part, uin
 	return runtime_address(file, name, ret);
 }
 
+const struct v8_resumed v8_resumed[V8_RESUMED] = {
+	{"Builtins_InterpreterEnterAtBytecode", true},
+	{"Builtins_InterpreterEnterAtNextBytecode", true},
+	{"Builtins_BaselineOrInterpreterEnterAtBytecode", true}, /* these two up to V8 12 */
+	{"Builtins_BaselineOrInterpreterEnterAtNextBytecode", true},
+	{"Builtins_ContinueToCodeStubBuiltin", false},
+	{"Builtins_ContinueToCodeStubBuiltinWithResult", false},
+	{"Builtins_ContinueToJavaScriptBuiltin", false},
+	{"Builtins_ContinueToJavaScriptBuiltinWithResult", false},
+};
+
+static void v8_attach_resumed(const struct runtime_file *file, struct v8 *v)
+{
+	struct runtime_symbol found[V8_RESUMED];
+	const char *names[V8_RESUMED];
+
+	for (uint32_t i = 0; i < V8_RESUMED; i++)
+		names[i] = v8_resumed[i].symbol;
+	runtime_static_symbols(file->binary, names, V8_RESUMED, found);
+	for (uint32_t i = 0; i < V8_RESUMED; i++) {
+		const uint64_t offset = found[i].value + file->bias - v->builtins;
+
+		v->resumed[i] = found[i].value && offset < v->builtins_end - v->builtins ? (uint32_t)offset : 0;
+	}
+}
+
 static int v8_attach_builtins(const struct runtime_file *file, struct memory *m, struct v8 *v)
 {
 	uint64_t data, start;
@@ -138,6 +164,7 @@ static int v8_attach_builtins(const struct runtime_file *file, struct memory *m,
 	if (v8_attach_int(file, m, "v8_Default_embedded_blob_code_size_", &size))
 		return -EFAULT;
 	v->builtins_end = v->builtins + size;
+	v8_attach_resumed(file, v);
 	err = v8_attach_layout(m, v, data);
 	return err || v8_builtin_find(v, m, v->trampoline, &start, &v->trampoline_end) ? err : -ENOTSUP;
 }

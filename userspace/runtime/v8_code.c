@@ -63,23 +63,50 @@ static uint32_t v8_builtin_first(const struct v8 *v, const struct runtime_code *
 	return c->start == v->leave ? V8_FRAMED : (c->kind == V8_PROLOGUE ? 2 : 1);
 }
 
+/* The one of v8_resumed that begins there; V8_RESUMED: none. */
+static uint32_t v8_resumed_at(const struct v8 *v, uint64_t start)
+{
+	uint32_t i = 0;
+
+	while (i < V8_RESUMED && (!v->resumed[i] || v->builtins + v->resumed[i] != start))
+		i++;
+	return i;
+}
+
+/*
+ * A frame that returns to its begin is sought at the byte before, which is no other builtin's (V8, embedded-data.cc,
+ * PadAndAlignCode). All of it runs in that frame.
+ */
+static void v8_resumed_describe(uint32_t i, struct memory *m, struct runtime_code *c)
+{
+	if (!v8_resumed[i].interprets)
+		snprintf(c->name, sizeof(c->name), "%s", v8_resumed[i].symbol);
+	v8_events(m, c, V8_FRAMED);
+	c->kind = v8_resumed[i].interprets ? V8_TRAMPOLINE : V8_BUILTIN;
+}
+
 /* It has no name: the file's symbols have. copy: how far behind the file's it lies. */
 static int v8_builtin(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t copy, struct runtime_code_made *ret)
 {
 	struct runtime_code *c = &ret->code;
-	uint32_t first;
+	uint32_t first, resumed;
 
-	if (!v8_builtin_find(v, m, pc - copy, &c->start, &c->end))
+	if (!v8_builtin_find(v, m, pc - copy + (v8_resumed_at(v, pc - copy + 1) < V8_RESUMED), &c->start, &c->end))
 		return -ENOENT;
+	resumed = v8_resumed_at(v, c->start);
 	c->kind = v8_builtin_kind(v, c->start);
 	first = v8_builtin_first(v, c);
+	c->start -= resumed < V8_RESUMED;
 	c->copy_of = copy ? c->start : 0;
 	c->start += copy;
 	c->end += copy;
 	c->identity[0] = c->start;
 	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
 		return -EALREADY;
-	v8_events(m, c, first);
+	if (resumed < V8_RESUMED)
+		v8_resumed_describe(resumed, m, c);
+	else
+		v8_events(m, c, first);
 	return 0;
 }
 

@@ -413,11 +413,12 @@ START_TEST(code_that_is_still_there_is_not_read_again)
 }
 END_TEST
 
+#define IN_RAX (WORLD + 0x444)
 static uint64_t fp = FP;
 
 static int step(uint64_t pc, bool exact, uint64_t sp, struct runtime_step *ret)
 {
-	uint64_t reg[OTP_REGS_MAX] = {[5] = VW_FUNCTION, [6] = fp, [7] = sp, [10] = WORLD + 0x333};
+	uint64_t reg[OTP_REGS_MAX] = {[0] = IN_RAX, [5] = VW_FUNCTION, [6] = fp, [7] = sp, [10] = WORLD + 0x333};
 	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 0x1ffff, .reg = reg, .load = word_of_world};
 
 	*ret = (struct runtime_step){0};
@@ -876,6 +877,38 @@ START_TEST(the_rest_of_a_builtin_is_named_where_a_frame_returns_to_its_begin)
 }
 END_TEST
 
+/* mov rdi, rdx; pop rax; push [rbx + 15]; push rax; jmp rcx. What lies behind has a frame of its own. */
+START_TEST(a_builtin_that_passes_arguments_on_has_its_return_address_in_a_register)
+{
+	static const uint8_t code[] = {0x48, 0x8b, 0xfa, 0x58, 0xff, 0x73, 0x0f, 0x50, 0xff, 0xe1,
+				       0x55, 0x48, 0x89, 0xe5, 0x6a, 8};
+	const uint64_t at = VW_BUILTINS + 0x100;
+	struct runtime_step s;
+
+	put(at, code, sizeof(code));
+	put64(FP - 0x100, WORLD + 0x222);
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x333);
+	ck_assert_int_eq(code_at(at), 0);
+	fp = FP;
+	ck_assert_int_eq(step(at + 3, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x222);
+	ck_assert_int_eq(step(at + 4, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, IN_RAX);
+	ck_assert_uint_eq(s.sp, FP - 0x100);
+	ck_assert_int_eq(step(at + 7, true, FP - 0x108, &s), 0);
+	ck_assert_uint_eq(s.pc, IN_RAX);
+	ck_assert_int_eq(step(at + 8, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x222);
+	ck_assert_int_eq(step(at + 14, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x333);
+	put(at + 5, "\x58", 1); /* another pop: whatever this is */
+	ck_assert_int_eq(code_at(at), 0);
+	ck_assert_int_eq(step(at + 4, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x222);
+}
+END_TEST
+
 START_TEST(places_of_a_function_are_read_once)
 {
 	static struct v8_places places;
@@ -1319,6 +1352,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_copy_of_builtins_is_left_as_the_files_own);
 	tcase_add_test(t, a_frame_that_was_deoptimized_is_its_functions);
 	tcase_add_test(t, the_rest_of_a_builtin_is_named_where_a_frame_returns_to_its_begin);
+	tcase_add_test(t, a_builtin_that_passes_arguments_on_has_its_return_address_in_a_register);
 	tcase_add_test(t, places_of_a_function_are_read_once);
 	tcase_add_test(t, a_copy_of_builtins_is_there_as_long_as_its_isolate);
 	tcase_add_test(t, code_of_webassembly_is_of_its_samples_epoch);

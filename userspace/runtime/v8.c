@@ -16,7 +16,7 @@ const struct runtime_ops runtime_v8 = {
 	.moved = v8_moved,
 	.moves = true,
 	.code = v8_code,
-	.registers = 1 << 2 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12, /* x86-64: rcx, rdi, r8, r9, r10, r12 */
+	.registers = 1 << 0 | 1 << 2 | 1 << 5 | 0x1f << 8, /* x86-64: rax, rcx, rdi, r8 to r12 */
 	.step = v8_step,
 };
 

@@ -48,8 +48,8 @@
 	X(one_byte, "OneByteStringTag")
 
 /*
- * Builtins to whose begin frames may return that a deoptimization has made in place of optimized ones: they go on in the
- * interpreter, or in the rest of a builtin (V8, deoptimizer.cc; builtins.h, IsInterpreterTrampolineBuiltin).
+ * Builtins to whose begin frames may return that a deoptimization has made in place of optimized ones: they go on in
+ * the interpreter, or in the rest of a builtin (V8, deoptimizer.cc; builtins.h, IsInterpreterTrampolineBuiltin).
  */
 #define V8_RESUMED 8
 extern const struct v8_resumed { const char *symbol; bool interprets; } v8_resumed[V8_RESUMED];
@@ -256,8 +256,8 @@ struct v8_places {
 };
 void v8_places_begin(struct v8_places *p);
 /*
- * The position of a bytecode of the SharedFunctionInfo at shared, which is known by this number: where the function begins
- * if it has no table, as V8 itself says then, or if bytecode is below 0. 0: not known.
+ * The position of a bytecode of the SharedFunctionInfo at shared, which is known by this number: where the function
+ * begins if it has no table, as V8 itself says then, or if bytecode is below 0. 0: not known.
  */
 uint32_t v8_places_of(struct v8_places *p, const struct v8 *v, struct memory *m, uint16_t function, uint64_t shared,
 		      int32_t bytecode);

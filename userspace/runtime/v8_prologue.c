@@ -6,12 +6,14 @@
  * rbp, or leave; then arguments are dropped, for which the return address is
  * taken from the stack and put back. Regular expressions have what makes their
  * frame behind all other code, as only then it is known how much is to be saved
- * (regexp-macro-assembler-x64.cc, GetCode).
+ * (regexp-macro-assembler-x64.cc, GetCode). Builtins without a frame that pass arguments on take the return address
+ * from the stack as well, and put it back behind them (PopReturnAddressTo, PushReturnAddressFrom).
  */
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "runtime/v8.h"
+#include "runtime/x86_scan.h"
 
 #define SCAN_MAX (256u << 10)
 #define PIECE	 4096u
@@ -19,8 +21,14 @@
 
 enum { RCX = 2, R8 = 8, R9 = 9, R10 = 10 };
 
+/* From one offset to another, the return address is in a register. */
+struct v8_taken { uint32_t from, to; uint8_t reg; /* enum x86_reg */ };
+#define V8_TAKEN_MAX 4u
+
 struct v8_scan {
 	struct runtime_code *code;
+	struct v8_taken taken[V8_TAKEN_MAX];
+	uint32_t nr_taken;
 	uint32_t nr, entry; /* to which the first jump leads */
 	bool full, pushes, pushes_context;
 };
@@ -34,6 +42,66 @@ static void v8_event(struct v8_scan *s, uint64_t offset, uint32_t state)
 	}
 	runtime_code_set_half(s->code, s->nr, (uint32_t)offset << 8 | state);
 	s->nr++;
+}
+
+static bool v8_taken_goes_on(const struct v8_taken *t, const struct x86_insn *i)
+{
+	switch (i->kind) {
+	case INSN_CALL:
+		return !t->from;
+	case INSN_OTHER:
+	case INSN_LOAD:
+	case INSN_STORE:
+	case INSN_COPY:
+	case INSN_ADD:
+	case INSN_JUMP:
+	case INSN_BRANCH:
+		return !t->from || !(i->writes >> t->reg & 1);
+	case INSN_PUSH:
+		return t->from;
+	default:
+		return false;
+	}
+}
+
+/* Up to where it is taken, the stack stays as it is. */
+static bool v8_taken_look(void *ctx, const struct x86_insn *i, uint32_t end)
+{
+	struct v8_taken *t = ctx;
+
+	if (!t->from && i->kind == INSN_POP && i->reg < X86_NONE) {
+		t->from = end;
+		t->reg = i->reg;
+		return true;
+	}
+	if (t->from && i->kind == INSN_PUSH && i->reg == t->reg) {
+		t->to = end;
+		return false;
+	}
+	return v8_taken_goes_on(t, i);
+}
+
+static void v8_scan_taken(struct v8_scan *s, struct memory *m, uint32_t size)
+{
+	for (uint32_t at = 0; s->nr_taken < V8_TAKEN_MAX && at < size; at = s->taken[s->nr_taken++].to) {
+		struct v8_taken *t = &s->taken[s->nr_taken];
+
+		x86_scan(m, s->code->start, at, size, v8_taken_look, t);
+		if (!t->to)
+			return;
+	}
+}
+
+static void v8_taken_events(struct v8_scan *s, uint32_t offset)
+{
+	static const uint8_t dwarf[X86_NONE] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+
+	for (uint32_t i = 0; i < s->nr_taken; i++) {
+		if (offset == s->taken[i].from)
+			v8_event(s, offset, V8_IN_REG | dwarf[s->taken[i].reg]);
+		if (offset == s->taken[i].to)
+			v8_event(s, offset, 1);
+	}
 }
 
 /* Instructions between a frame's end and the return; keeps: the return address stays where it is. */
@@ -112,6 +180,7 @@ static bool v8_begins(const uint8_t *code, size_t left, const char *with, size_t
 /* What is at one place; returns its bytes. */
 static uint32_t v8_scan_at(struct v8_scan *s, const uint8_t *code, size_t left, uint32_t offset)
 {
+	v8_taken_events(s, offset);
 	if (v8_begins(code, left, "\x55\x48\x89\xe5", 4)) {
 		s->pushes = true;
 		s->pushes_context |= !v8_begins(code + 4, left - 4, "\x6a", 1);
@@ -216,6 +285,8 @@ void v8_events(struct memory *m, struct runtime_code *c, uint32_t first)
 	uint32_t skip = 0;
 
 	v8_event(&s, 0, first);
+	if (c->kind == V8_BUILTIN && first == 1)
+		v8_scan_taken(&s, m, (uint32_t)size);
 	for (uint64_t at = 0; at < size && !s.full; at += PIECE - OVERLAP) {
 		size_t len = MIN(size - at, (uint64_t)PIECE), stop = MIN(len, (size_t)(PIECE - OVERLAP));
 

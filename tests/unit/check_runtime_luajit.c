@@ -393,6 +393,12 @@ START_TEST(the_way_out_of_a_trace_is_left_by_the_thread_in_the_c_frame)
 	put64(LW_STACK + 256 + 16 + 64 + LUAJIT_C_L, LW_MAIN);
 	ck_assert_int_eq(step(LW_VM + LW_EXIT + 0x40, false, &s), 0);
 	ck_assert_uint_eq(s.sp, LW_STACK + 256 + 16 + 64);
+	/* The trace has spilled it, beside a number. */
+	put64(LW_STACK + 256 + 16 + 16 + LUAJIT_C_L, LW_MAIN);
+	put64(LW_STACK + 256 + 16 + 16 + LUAJIT_C_PREV, 0x7777);
+	ck_assert_int_eq(step(LW_VM + LW_EXIT + 0x40, false, &s), 0);
+	ck_assert_uint_eq(s.sp, LW_STACK + 256 + 16 + 64);
+	put64(LW_STACK + 256 + 16 + 16 + LUAJIT_C_L, 0);
 	ck_assert_int_eq(step(LW_VM + LW_EXIT + 0x40, true, &s), -ENOENT);
 	put64(LW_STACK + 256 + 16 + 64 + LUAJIT_C_L, 0);
 	put64(LW_C_FRAME + LUAJIT_C_L, 0);

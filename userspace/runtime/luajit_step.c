@@ -14,6 +14,7 @@ enum { RBP = 6, RSP = 7 };
 
 #define STATE_BYTES 256	 /* ExitState: 16 registers of each kind (lj_target_x86.h) */
 #define ADJUST_MAX  2048 /* 256 spill slots of 4 bytes, and some */
+#define C_STACK_MAX (1u << 30) /* of a thread, or a coroutine */
 
 static bool luajit_has(const struct runtime_place *at, unsigned reg)
 {
@@ -37,20 +38,32 @@ static int luajit_leave_trace(const struct runtime_attached *a, const struct run
 	return luajit_enter_vm(a, at->reg[RSP] + adjust + LUAJIT_C_TRACE, ret);
 }
 
+/* A trace may have spilled the lua_State too: beside that of a C frame lies the one before, further out, or 0. */
+static int luajit_is_c_frame(const struct runtime_place *at, uint64_t sp, bool *ret)
+{
+	uint64_t l, prev;
+
+	if (at->load(at->ctx, sp + LUAJIT_C_L, &l) || at->load(at->ctx, sp + LUAJIT_C_PREV, &prev))
+		return -EFAULT;
+	*ret = l == at->reg[RBP] && (!prev || prev - sp < C_STACK_MAX);
+	return 0;
+}
+
 /*
  * vm_exit_handler has pushed all registers below the trace's part of the stack. The size of that part is unknown here:
  * the C frame is found by its lua_State, which rbp holds too.
  */
 static int luajit_leave_exit(const struct runtime_attached *a, const struct runtime_place *at, struct runtime_step *ret)
 {
-	uint64_t sp = at->reg[RSP] + STATE_BYTES + LUAJIT_C_TRACE, word;
+	uint64_t sp = at->reg[RSP] + STATE_BYTES + LUAJIT_C_TRACE;
+	bool found;
 
 	if (at->exact || !luajit_has(at, RSP) || !luajit_has(at, RBP) || !at->reg[RBP])
 		return -ENOENT;
 	for (uint64_t i = 0; i < ADJUST_MAX; i += 16) {
-		if (at->load(at->ctx, sp + i + LUAJIT_C_L, &word))
+		if (luajit_is_c_frame(at, sp + i, &found))
 			return -EFAULT;
-		if (word == at->reg[RBP])
+		if (found)
 			return luajit_enter_vm(a, sp + i, ret);
 	}
 	return -ENOENT;

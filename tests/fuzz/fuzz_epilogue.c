@@ -22,7 +22,7 @@ static void read_on(uint16_t machine, const struct epilogue_arch *arch, const ui
 	b = tiny_open(&tiny);
 	if (!b)
 		abort();
-	if (epilogue_find(arch, b, TINY_CODE, &row) == 0 && row.cfa_kind == CFA_NONE)
+	if (epilogue_find(arch, b, TINY_CODE, size % 2, &row) == 0 && row.cfa_kind == CFA_NONE)
 		abort();
 	binary_put(b);
 }

@@ -9,7 +9,7 @@ STOPS_OBJS    := $(addprefix $(BUILD)/obj/tests/tools/,unwind_stops.o space_file
 STOPS_LIBS    := $(if $(HAVE_CAPSTONE),-lcapstone)
 
 .PHONY: tools
-tools: $(BUILD)/unwind_stops $(BUILD)/unwind_rows $(BUILD)/go_rows $(BUILD)/symbol_index $(BUILD)/seccomp_run $(BUILD)/interpreted
+tools: $(BUILD)/unwind_stops $(BUILD)/unwind_rows $(BUILD)/go_rows $(BUILD)/epilogue_rows $(BUILD)/symbol_index $(BUILD)/seccomp_run $(BUILD)/interpreted
 $(BUILD)/unwind_stops: $(STOPS_OBJS) $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(STOPS_LIBS) $(LIBS)
@@ -17,6 +17,9 @@ $(BUILD)/unwind_rows: $(BUILD)/obj/tests/tools/unwind_rows.o $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 $(BUILD)/go_rows: $(BUILD)/obj/tests/tools/go_rows.o $(LIB)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
+$(BUILD)/epilogue_rows: $(BUILD)/obj/tests/tools/epilogue_rows.o $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 $(BUILD)/symbol_index: $(BUILD)/obj/tests/tools/symbol_index.o $(LIB)

@@ -171,7 +171,7 @@ END_TEST
 
 static struct row row;
 
-static int find(const void *code, size_t len)
+static int find_at(const void *code, size_t len, bool called)
 {
 	static struct tiny tiny;
 	struct binary *b;
@@ -181,11 +181,17 @@ static int find(const void *code, size_t len)
 	memset(tiny.image + TINY_CODE, 0xcc, TINY_SIZE - TINY_CODE);
 	memcpy(tiny.image + TINY_CODE, code, len);
 	b = tiny_open(&tiny);
-	err = epilogue_find(&epilogue_x86_64, b, TINY_CODE, &row);
+	err = epilogue_find(&epilogue_x86_64, b, TINY_CODE, called, &row);
 	binary_put(b);
 	return err;
 }
+
+static int find(const void *code, size_t len)
+{
+	return find_at(code, len, false);
+}
 #define FIND(...) find((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+#define FIND_CALLER(...) find_at((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), true)
 
 START_TEST(leaf_returns_to_the_top_of_the_stack)
 {
@@ -288,6 +294,73 @@ START_TEST(tail_call_is_followed)
 }
 END_TEST
 
+/* More branches than a bounded stack of them would keep: the one that leads out may be any. */
+START_TEST(each_of_many_branches_is_followed)
+{
+	enum { BRANCHES = 100, LEADS_OUT = 70, AT = 6 * BRANCHES + 2 };
+	uint8_t code[AT + BRANCHES];
+
+	for (int32_t i = 0; i < BRANCHES; i++) {
+		const int32_t n = AT + i - 6 * (i + 1); /* to a byte each */
+
+		memcpy(code + 6 * i, "\x0f\x84", 2);
+		memcpy(code + 6 * i + 2, &n, sizeof(n));
+	}
+	memcpy(code + AT - 2, "\xeb\xfe", 2); /* jmp to itself */
+	memset(code + AT, 0xcc, BRANCHES);
+	code[AT + LEADS_OUT] = 0xc3;
+	ck_assert_int_eq(find(code, sizeof(code)), 0);
+	ck_assert_int_eq(row.cfa_n, 8);
+}
+END_TEST
+
+START_TEST(code_behind_a_jump_through_a_table_is_of_the_same_function)
+{
+	/* jmp *%rsi; add $0x18,%rsp; ret */
+	ck_assert_int_eq(FIND(0xff, 0xe6, 0x48, 0x83, 0xc4, 0x18, 0xc3), 0);
+	ck_assert_int_eq(row.cfa_n, 0x20);
+	/* je over the jump's other side: the way that is known comes first */
+	ck_assert_int_eq(FIND(0x74, 7, 0xff, 0xe6, 0x48, 0x83, 0xc4, 0x18, 0xc3, 0x5b, 0xc3), 0);
+	ck_assert_int_eq(row.cfa_n, 16);
+	/* jmp *0x10(%rip): a stub's, and what follows is another one */
+	ck_assert_int_eq(FIND(0xff, 0x25, 0x10, 0, 0, 0, 0xc3), -ENOENT);
+}
+END_TEST
+
+START_TEST(way_that_passes_fewer_calls_is_taken)
+{
+	/* je +7; call; pop %rbx; ret; add $0x18,%rsp; ret */
+	ck_assert_int_eq(FIND(0x74, 7, 0xe8, 0, 0, 0, 0, 0x5b, 0xc3, 0x48, 0x83, 0xc4, 0x18, 0xc3), 0);
+	ck_assert_int_eq(row.cfa_n, 0x20);
+}
+END_TEST
+
+START_TEST(call_that_never_comes_back_does_not_lead_into_the_next_function)
+{
+	/* call; sub $0x18,%rsp; call; add $0x18,%rsp; ret */
+	static const uint8_t code[] = {0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xec, 0x18, 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x18, 0xc3};
+
+	ck_assert_int_eq(find(code, sizeof(code)), -ENOENT);
+	ck_assert_int_eq(find_at(code + 5, sizeof(code) - 5, true), -ENOENT);
+	ck_assert_int_eq(find(code + 5, sizeof(code) - 5), 0); /* interrupted there, it is the function's own begin */
+	ck_assert_int_eq(row.cfa_n, 8);
+}
+END_TEST
+
+START_TEST(frame_that_aligns_calls_is_taken_first)
+{
+	/* je +5; add $0x10,%rsp; ret; add $0x18,%rsp; ret */
+	static const uint8_t code[] = {0x74, 5, 0x48, 0x83, 0xc4, 0x10, 0xc3, 0x48, 0x83, 0xc4, 0x18, 0xc3};
+
+	ck_assert_int_eq(find_at(code, sizeof(code), true), 0);
+	ck_assert_int_eq(row.cfa_n, 0x20);
+	ck_assert_int_eq(find(code, sizeof(code)), 0); /* no call was made from here */
+	ck_assert_int_eq(row.cfa_n, 0x18);
+	ck_assert_int_eq(FIND_CALLER(0x48, 0x83, 0xc4, 0x10, 0xc3), 0); /* it is the only one */
+	ck_assert_int_eq(row.cfa_n, 0x18);
+}
+END_TEST
+
 START_TEST(code_without_an_end_has_no_row)
 {
 	ck_assert_int_eq(FIND(0xeb, 0xfe), -ENOENT);
@@ -317,7 +390,7 @@ START_TEST(jump_below_address_zero_has_no_row)
 	memcpy(tiny.image + TINY_CODE + 4, "\xeb\xf6", 2);
 	b = tiny_open(&tiny);
 	ck_assert_ptr_nonnull(b);
-	ck_assert_int_eq(epilogue_find(&epilogue_x86_64, b, 4, &row), -ENOENT);
+	ck_assert_int_eq(epilogue_find(&epilogue_x86_64, b, 4, false, &row), -ENOENT);
 	binary_put(b);
 }
 END_TEST
@@ -342,6 +415,11 @@ Suite *epilogue_suite(void)
 	tcase_add_test(t, realigned_stack_comes_back_by_the_frame_pointer);
 	tcase_add_test(t, loop_is_left_by_its_branch);
 	tcase_add_test(t, tail_call_is_followed);
+	tcase_add_test(t, each_of_many_branches_is_followed);
+	tcase_add_test(t, code_behind_a_jump_through_a_table_is_of_the_same_function);
+	tcase_add_test(t, way_that_passes_fewer_calls_is_taken);
+	tcase_add_test(t, call_that_never_comes_back_does_not_lead_into_the_next_function);
+	tcase_add_test(t, frame_that_aligns_calls_is_taken_first);
 	tcase_add_test(t, code_without_an_end_has_no_row);
 	tcase_add_test(t, register_that_was_overwritten_cannot_lead_out);
 	tcase_add_test(t, jump_below_address_zero_has_no_row);

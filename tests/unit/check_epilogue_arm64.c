@@ -105,7 +105,7 @@ enum {
 	AUTIASP = 0xd50323bf, PACIASP = 0xd503233f,
 };
 
-static int find(const uint32_t *code, size_t nr)
+static int find_at(const uint32_t *code, size_t nr, bool called)
 {
 	static struct tiny tiny;
 	struct binary *b;
@@ -114,11 +114,12 @@ static int find(const uint32_t *code, size_t nr)
 	tiny_init(&tiny, EM_AARCH64, 0);
 	memcpy(tiny.image + TINY_CODE, code, nr * sizeof(*code));
 	b = tiny_open(&tiny);
-	err = epilogue_find(&epilogue_arm64, b, TINY_CODE, &row);
+	err = epilogue_find(&epilogue_arm64, b, TINY_CODE, called, &row);
 	binary_put(b);
 	return err;
 }
-#define FIND(...) find((const uint32_t[]){__VA_ARGS__}, ARRAY_SIZE(((const uint32_t[]){__VA_ARGS__})))
+#define FIND(...) find_at((const uint32_t[]){__VA_ARGS__}, ARRAY_SIZE(((const uint32_t[]){__VA_ARGS__})), false)
+#define FIND_CALLER(...) find_at((const uint32_t[]){__VA_ARGS__}, ARRAY_SIZE(((const uint32_t[]){__VA_ARGS__})), true)
 
 static void check_row(int64_t cfa, int ra_kind, int64_t ra)
 {
@@ -155,6 +156,16 @@ START_TEST(signed_return_is_a_return)
 	ck_assert_int_eq(FIND(POP_RECORD, AUTIASP, RET), 0);
 	check_row(32, RULE_OFFSET, -24);
 	ck_assert_int_eq(FIND(POP_RECORD, RETAA), 0);
+	check_row(32, RULE_OFFSET, -24);
+}
+END_TEST
+
+START_TEST(call_that_never_comes_back_does_not_lead_into_the_next_function)
+{
+	ck_assert_int_eq(FIND(CALL, PUSH_RECORD, CALL, POP_RECORD, RET), -ENOENT);
+	ck_assert_int_eq(FIND_CALLER(PUSH_RECORD, CALL, POP_RECORD, RET), -ENOENT);
+	ck_assert_int_eq(FIND_CALLER(RET), -ENOENT); /* the link register leads back here */
+	ck_assert_int_eq(FIND_CALLER(LOAD_PAIR, POP_RECORD, RET), 0);
 	check_row(32, RULE_OFFSET, -24);
 }
 END_TEST
@@ -230,6 +241,7 @@ Suite *epilogue_arm64_suite(void)
 	tcase_add_test(t, leaf_returns_to_its_link_register);
 	tcase_add_test(t, record_is_where_it_is_popped_from);
 	tcase_add_test(t, signed_return_is_a_return);
+	tcase_add_test(t, call_that_never_comes_back_does_not_lead_into_the_next_function);
 	tcase_add_test(t, before_the_prologue_all_is_in_registers);
 	tcase_add_test(t, within_the_prologue_some_is);
 	tcase_add_test(t, frame_pointer_leads_out);

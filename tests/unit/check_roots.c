@@ -15,7 +15,7 @@ static const struct {
 	bool root;
 } places[] = {
 	{"musl's clone", &arch_x86_64, {[6] = 0xff, 0xd1}, {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05}, true},
-	{"Go's goexit", &arch_x86_64, {[7] = 0x90}, {0xe8, 1, 2, 3, 4, 0x90}, true},
+	{"a call between two nops", &arch_x86_64, {[7] = 0x90}, {0xe8, 1, 2, 3, 4, 0x90}, false},
 	{"Boost.Context's first function", &arch_x86_64, {[5] = 0x55, 0xff, 0xe3}, {0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4}, true},
 	{"a jump, and an exit that goes on", &arch_x86_64, {[6] = 0xff, 0xe3}, {0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xc3}, false},
 	{"exit of main, then padding", &arch_x86_64, {[6] = 0xff, 0xd3},

@@ -86,7 +86,7 @@ struct arch {
 	 */
 	bool (*may_call)(const struct code *code, uint64_t ret, uint64_t target);
 	/* The row of code that is not recognised, from its instructions from vaddr on. -ENOENT. */
-	int (*returns)(struct binary *b, uint64_t vaddr, struct row *ret);
+	int (*returns)(struct binary *b, uint64_t vaddr, bool called, struct row *ret);
 	int (*decode)(const uint8_t *code, size_t len, struct insn *ret); /* -EBADMSG */
 };
 

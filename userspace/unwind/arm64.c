@@ -216,9 +216,9 @@ const struct epilogue_arch epilogue_arm64 = {
 };
 
 /* An address may be that of the last byte of what comes before. */
-static int returns(struct binary *b, uint64_t vaddr, struct row *ret)
+static int returns(struct binary *b, uint64_t vaddr, bool called, struct row *ret)
 {
-	return epilogue_find(&epilogue_arm64, b, ALIGN_DOWN(vaddr, ARM64_INSN_LEN), ret);
+	return epilogue_find(&epilogue_arm64, b, ALIGN_DOWN(vaddr, ARM64_INSN_LEN), called, ret);
 }
 
 const struct arch arch_arm64 = {

@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 
-#define WAYS 16        /* branches kept for the case that the way straight on has no end */
-#define SEEN 64        /* targets of jumps that were followed */
+#define BLOCKS	  2048 /* of some four instructions each */
+#define SLOTS	  4096
+#define NONE	  UINT16_MAX
 #define FRAME_MAX (1 << 24)
+#define CALL_ALIGNED 16 /* of a stack pointer at a call: System V ABI, AMD64 supplement, section 3.2.2 */
 
 /*
  * A place in the stack: n bytes from a register as it was at the start, or from
@@ -23,8 +26,10 @@ struct place {
 };
 
 struct way {
-	uint64_t at;
 	struct place sp;
+	struct place called; /* the stack pointer at a call: the one furthest out */
+	bool has_called;
+	bool odd;	     /* not all calls were aligned alike */
 	struct place fp;     /* the frame pointer, where it was made from the stack pointer */
 	bool fp_known;
 	int32_t times_lost;
@@ -35,14 +40,24 @@ struct way {
 	struct place to[OTP_REGS_MAX];
 };
 
+/* Instructions up to a branch or a call, or to one that control does not pass. */
+struct block {
+	uint64_t at;
+	uint16_t from; /* the block before it on the way from the start */
+	uint16_t next; /* in a list; then on the way to a return */
+};
+
 struct walk {
 	const struct epilogue_arch *arch;
 	struct binary *binary;
 	struct way now;
-	struct way ways[WAYS];
-	unsigned nr_ways;
-	uint64_t seen[SEEN];
-	unsigned nr_seen;
+	unsigned insns;		/* decoded */
+	uint16_t nr;		/* of blocks; the first one is the start */
+	uint16_t ready;		/* lists of those that are not read yet, */
+	uint16_t later;		/* of those that one more call lies before, */
+	uint16_t last;		/* and of those behind a jump to an unknown place */
+	uint16_t slots[SLOTS];	/* blocks by address; 0: empty, else the number + 1 */
+	struct block blocks[BLOCKS];
 	uint64_t window_at;
 	size_t window_len;
 	uint8_t window[256];
@@ -54,21 +69,93 @@ static bool window_covers(const struct walk *w, uint64_t in)
 	return in < w->window_len && w->window_len - in >= w->arch->insn_max;
 }
 
-static int fetch(struct walk *w, struct insn *ret)
+static int fetch(struct walk *w, uint64_t at, struct insn *ret)
 {
-	uint64_t in = w->now.at - w->window_at;
+	uint64_t in = at - w->window_at;
 	ssize_t n;
 
+	if (w->insns++ == EPILOGUE_INSNS)
+		return -ENOENT;
 	if (!window_covers(w, in)) {
-		n = binary_read_vaddr(w->binary, w->now.at, w->window, sizeof(w->window));
+		n = binary_read_vaddr(w->binary, at, w->window, sizeof(w->window));
 		if (n <= 0)
 			return -ENOENT;
-		w->window_at = w->now.at;
+		w->window_at = at;
 		w->window_len = (size_t)n;
 		in = 0;
 	}
 	return w->arch->decode(w->window + in, w->window_len - in, ret) < 0 ? -ENOENT : 0;
 }
+
+/* --- blocks that can be reached --- */
+
+/* Its slot, or the empty one where it belongs. */
+static uint16_t *block_slot(struct walk *w, uint64_t at)
+{
+	size_t i = (size_t)hash_u64(at ^ hash_seed) % SLOTS;
+
+	while (w->slots[i] && w->blocks[w->slots[i] - 1].at != at)
+		i = (i + 1) % SLOTS;
+	return &w->slots[i];
+}
+
+static void reach(struct walk *w, uint64_t at, uint16_t from, uint16_t *list)
+{
+	uint16_t *slot = block_slot(w, at);
+
+	if (*slot || w->nr == BLOCKS)
+		return;
+	w->blocks[w->nr] = (struct block){.at = at, .from = from, .next = *list};
+	*list = w->nr++;
+	*slot = w->nr;
+}
+
+static bool ends_block(uint8_t kind)
+{
+	return kind == INSN_RET || kind == INSN_END || kind == INSN_JUMP || kind == INSN_BRANCH || kind == INSN_CALL ||
+	       kind == INSN_SP_LOST;
+}
+
+/* true: the block ends with a return. */
+static bool read_block(struct walk *w, uint16_t number)
+{
+	uint64_t at = w->blocks[number].at;
+	struct insn i;
+
+	while (fetch(w, at, &i) == 0) {
+		at += i.len;
+		if (i.kind == INSN_JUMP || i.kind == INSN_BRANCH)
+			reach(w, at + (uint64_t)i.n, number, &w->ready);
+		if (i.kind == INSN_BRANCH)
+			reach(w, at, number, &w->ready);
+		if (i.kind == INSN_CALL || i.kind == INSN_SP_LOST)
+			reach(w, at, number, &w->later);
+		if (i.kind == INSN_END && i.n == INSN_BY_REGISTER)
+			reach(w, at, number, &w->last);
+		if (ends_block(i.kind))
+			return i.kind == INSN_RET;
+	}
+	return false;
+}
+
+static uint16_t take_list(uint16_t *list)
+{
+	const uint16_t first = *list;
+
+	*list = NONE;
+	return first;
+}
+
+/* NONE: all are read. */
+static uint16_t next_block(struct walk *w)
+{
+	const uint16_t number = w->ready != NONE ? w->ready : take_list(w->later != NONE ? &w->later : &w->last);
+
+	w->ready = number != NONE ? w->blocks[number].next : NONE;
+	return number;
+}
+
+/* --- the way to a return --- */
 
 static struct place above(struct place p, int64_t n)
 {
@@ -206,6 +293,16 @@ static bool leave(const struct epilogue_arch *arch, struct way *y)
 	return true;
 }
 
+static void call(const struct epilogue_arch *arch, struct way *y)
+{
+	if (!arch->on_stack)
+		forget(y, arch->ra);
+	y->odd |= y->has_called && same_origin(&y->called, &y->sp) && (y->sp.n - y->called.n) % CALL_ALIGNED;
+	if (!y->has_called || y->sp.n > y->called.n)
+		y->called = y->sp;
+	y->has_called = true;
+}
+
 /* false: the stack pointer cannot be told any more. */
 static bool apply(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
 {
@@ -235,65 +332,13 @@ static bool apply(const struct epilogue_arch *arch, struct way *y, const struct 
 	case INSN_LEAVE:
 		return leave(arch, y);
 	case INSN_CALL:
-		if (!arch->on_stack)
-			forget(y, arch->ra);
+		call(arch, y);
 		return true;
 	case INSN_SP_LOST:
 		y->sp = (struct place){.reg = INSN_NO_REG, .at = ++y->times_lost};
 		return true;
 	default:
 		return true;
-	}
-}
-
-static bool jump_is_new(struct walk *w, uint64_t to)
-{
-	for (unsigned i = 0; i < w->nr_seen; i++)
-		if (w->seen[i] == to)
-			return false;
-	if (w->nr_seen == SEEN)
-		return false;
-	w->seen[w->nr_seen++] = to;
-	return true;
-}
-
-static void keep_branch(struct walk *w, uint64_t to)
-{
-	if (w->nr_ways == WAYS || !jump_is_new(w, to))
-		return;
-	w->ways[w->nr_ways] = w->now;
-	w->ways[w->nr_ways++].at = to;
-}
-
-/* On from a dead end: the branch met last. */
-static bool another_way(struct walk *w)
-{
-	if (!w->nr_ways)
-		return false;
-	w->now = w->ways[--w->nr_ways];
-	return true;
-}
-
-enum outcome { GOES_ON, RETURNS, DEAD_END };
-
-static enum outcome step(struct walk *w, const struct insn *i)
-{
-	uint64_t next = w->now.at + i->len;
-
-	w->now.at = next;
-	switch (i->kind) {
-	case INSN_RET:
-		return RETURNS;
-	case INSN_END:
-		return DEAD_END;
-	case INSN_JUMP:
-		w->now.at = next + (uint64_t)i->n;
-		return jump_is_new(w, w->now.at) ? GOES_ON : DEAD_END;
-	case INSN_BRANCH:
-		keep_branch(w, next + (uint64_t)i->n);
-		return GOES_ON;
-	default:
-		return apply(w->arch, &w->now, i) && w->now.sp.n < FRAME_MAX && w->now.sp.n > -FRAME_MAX ? GOES_ON : DEAD_END;
 	}
 }
 
@@ -338,18 +383,86 @@ static int row_of(const struct epilogue_arch *arch, const struct way *y, uint8_t
 	return return_address(arch, y, reg, cfa, row) ? 0 : -ENOENT;
 }
 
-int epilogue_find(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, struct row *ret)
-{
-	struct walk w = {.arch = arch, .binary = b, .now = {.at = vaddr, .sp = {.reg = arch->sp}}};
-	struct insn insn;
-	enum outcome o;
+enum worth { WAY_WRONG, WAY_ODD, WAY_SOUND };
 
-	for (unsigned n = 0; n < EPILOGUE_INSNS; n++) {
-		o = fetch(&w, &insn) < 0 ? DEAD_END : step(&w, &insn);
-		if (o == RETURNS && row_of(arch, &w.now, insn.reg, ret) == 0)
-			return 0;
-		if (o != GOES_ON && !another_way(&w))
-			break;
+/*
+ * A call that never comes back may be the last instruction of a function, and the way goes on in the next one: to a return
+ * address that lies no further out than the call's own, or to a frame with which calls are not aligned. Some compilers do
+ * not align calls within a file.
+ */
+static enum worth worth_of(const struct epilogue_arch *arch, const struct way *y, uint8_t reg)
+{
+	const struct place *ra = arch->on_stack ? &y->sp : &y->from[reg];
+
+	if (!y->has_called || !same_origin(&y->called, ra) || (!arch->on_stack && !(y->saved & bit(reg))))
+		return WAY_SOUND;
+	if (ra->n < y->called.n + (arch->on_stack ? 8 : 0))
+		return WAY_WRONG;
+	return arch->on_stack && (y->odd || (ra->n + 8 - y->called.n) % CALL_ALIGNED) ? WAY_ODD : WAY_SOUND;
+}
+
+static bool follow_insn(struct walk *w, const struct insn *i)
+{
+	return apply(w->arch, &w->now, i) && w->now.sp.n < FRAME_MAX && w->now.sp.n > -FRAME_MAX;
+}
+
+/* What the block does to the registers; *ret: its last instruction. */
+static bool follow_block(struct walk *w, uint16_t number, struct insn *ret)
+{
+	uint64_t at = w->blocks[number].at;
+
+	do {
+		if (fetch(w, at, ret) < 0 || !follow_insn(w, ret))
+			return false;
+		at += ret->len;
+	} while (!ends_block(ret->kind));
+	return true;
+}
+
+/* From the start to the block that ends with a return. */
+static enum worth follow(struct walk *w, uint16_t last, struct row *row)
+{
+	struct insn i;
+	uint16_t n = 0;
+
+	for (uint16_t to = last; to; to = w->blocks[to].from)
+		w->blocks[w->blocks[to].from].next = to;
+	while (follow_block(w, n, &i)) {
+		if (n == last)
+			return row_of(w->arch, &w->now, i.reg, row) == 0 ? worth_of(w->arch, &w->now, i.reg) : WAY_WRONG;
+		n = w->blocks[n].next;
 	}
-	return -ENOENT;
+	return WAY_WRONG;
+}
+
+static void walk_init(struct walk *w, const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr)
+{
+	w->arch = arch;
+	w->binary = b;
+	w->insns = w->nr = 0;
+	w->window_at = w->window_len = 0;
+	w->ready = w->later = w->last = NONE;
+	memset(w->slots, 0, sizeof(w->slots));
+	reach(w, vaddr, 0, &w->ready);
+}
+
+int epilogue_find(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, bool called, struct row *ret)
+{
+	enum worth found = WAY_WRONG, worth;
+	struct row row;
+	struct walk w;
+
+	walk_init(&w, arch, b, vaddr);
+	for (uint16_t n = next_block(&w); n != NONE && found != WAY_SOUND; n = next_block(&w)) {
+		if (!read_block(&w, n))
+			continue;
+		w.now = (struct way){.sp = {.reg = arch->sp}};
+		if (called)
+			call(arch, &w.now);
+		worth = follow(&w, n, &row);
+		if (worth > found)
+			*ret = row;
+		found = MAX(found, worth);
+	}
+	return found == WAY_WRONG ? -ENOENT : 0;
 }

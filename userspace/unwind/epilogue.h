@@ -5,11 +5,15 @@
  * pointer and the saved registers on the way.
  *
  * The registers at the return are the caller's, so the code before the address
- * does not matter. Jumps are followed, branches are not; a call is assumed to
- * restore the stack pointer.
+ * does not matter. The depth of the stack at an address is the same whichever way
+ * compiled code goes, so any return that can be reached tells. Ways that pass the
+ * fewest calls come first, as a call may never come back; last those behind a
+ * jump through a register, as through a table: what follows such a jump is mostly
+ * of the same function. Else a call is assumed to restore the stack pointer.
  *
- * Called by arch->returns on a cache miss. Bounds: EPILOGUE_INSNS instructions.
- * -ENOENT: no return was found, or one that a row cannot express.
+ * Called by arch->returns on a cache miss. Bounds: EPILOGUE_INSNS instructions,
+ * which take some 0.2 ms.
+ * -ENOENT: no return was found, or none that a row can express.
  */
 #ifndef OTP_UNWIND_EPILOGUE_H
 #define OTP_UNWIND_EPILOGUE_H
@@ -21,7 +25,7 @@
 #include "unwind/insn.h"
 #include "unwind/row.h"
 
-#define EPILOGUE_INSNS 4096
+#define EPILOGUE_INSNS 8192
 
 /* Of a processor; registers by DWARF number. */
 struct epilogue_arch {
@@ -34,6 +38,7 @@ struct epilogue_arch {
 
 extern const struct epilogue_arch epilogue_x86_64, epilogue_arm64;
 
-int epilogue_find(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, struct row *ret);
+/* called: vaddr is what a call returns to, so the frame is made. */
+int epilogue_find(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, bool called, struct row *ret);
 
 #endif

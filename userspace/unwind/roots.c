@@ -6,14 +6,14 @@
  *   All of them are shorter than ENTRY_LENGTH. glibc's own _start says it in
  *   its table and does not come here.
  * - Where a thread's first function returns to, known by its code: musl's
- *   __clone, Go's goexit; and where main returns to in musl's
+ *   __clone; and where main returns to in musl's
  *   libc_start_main_stage2, which hands the result to exit and ends there
  *   (see each architecture's thread_start).
  * - The system call that begins a thread, returned from in the new one: there is
  *   nothing yet on its stack. Told from its caller by the result: unwind.c.
  * - Where the first function of a stack that Boost.Context made returns to, known
  *   by its code.
- * - Where Go's runtime begins a thread, or has left a goroutine's stack for good:
+ * - Where Go's runtime begins a goroutine or a thread, or has left a goroutine's stack for good:
  *   see misled in x86_64.c, for the tables there say otherwise.
  * - The first byte of a function, returned to though no call precedes it and
  *   no function ends there: a stack made by hand starts so (glibc's makecontext

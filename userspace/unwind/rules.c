@@ -204,6 +204,7 @@ void code_read(struct binary *b, uint64_t vaddr, struct code *ret)
 static int compute(const struct arch *arch, struct binary *b, uint64_t vaddr, struct row *row)
 {
 	struct code code;
+	bool called;
 	int err;
 
 	if (arch->misled(b, vaddr, row))
@@ -220,7 +221,8 @@ static int compute(const struct arch *arch, struct binary *b, uint64_t vaddr, st
 	if (root_is_listed(arch, b, vaddr, &code))
 		return -ENODATA;
 	/* A caller is named by the last byte of its call: what follows is where it goes on. */
-	err = arch->returns(b, vaddr + arch->after_call(&code), row);
+	called = arch->after_call(&code);
+	err = arch->returns(b, vaddr + called, called, row);
 	if (!err && arch->after_clone(&code))
 		row->flags |= ROW_CLONE;
 	return err;

@@ -112,7 +112,10 @@ static bool is_clone(const struct code *code)
 	return code_is(code, CODE_RETURN, exits, sizeof(exits));
 }
 
-/* Go, src/runtime/asm_amd64.s, goexit: nop; call goexit1; nop, returned to after the first nop. */
+/*
+ * Go, src/runtime/asm_amd64.s, goexit: nop; call goexit1; nop, returned to after the first nop. Other compilers' code may
+ * have these instructions at any call.
+ */
 static bool is_goexit(const struct code *code)
 {
 	const uint8_t *at = code->bytes + CODE_RETURN;
@@ -145,7 +148,7 @@ static bool leaves_by_mcall(const struct code *code)
 }
 
 /*
- * morestack: mov $0,%rbp; call; call (mstart's call
+ * goexit. morestack: mov $0,%rbp; call; call (mstart's call
  * has a ret behind it). clone in the new thread: call *%r12; mov $111,%edi; mov $__NR_exit,%eax.
  * rt0_go: call mstart; call; ret; movq $2,(%rsp).
  */
@@ -156,7 +159,7 @@ static bool begins_go_stack(const struct code *code)
 	static const uint8_t rt0[] = {0xc3, 0x48, 0xc7, 0x04, 0x24, 2, 0, 0, 0};
 	bool calls_on = code->bytes[CODE_RETURN] == 0xe8;
 
-	return starts_go(code, CODE_RETURN) || starts_go(code, CODE_RETURN + 5) ||
+	return is_goexit(code) || starts_go(code, CODE_RETURN) || starts_go(code, CODE_RETURN + 5) ||
 	       code_is(code, CODE_RETURN - 3, clone, sizeof(clone)) ||
 	       (calls_on && code_is(code, CODE_RETURN - 12, morestack, sizeof(morestack))) ||
 	       (calls_on && code_is(code, CODE_RETURN + 5, rt0, sizeof(rt0)));
@@ -299,7 +302,7 @@ static bool is_fcontext(const struct code *code)
 
 static bool thread_start(const struct code *code)
 {
-	return is_clone(code) || is_goexit(code) || is_exit_of_main(code) || is_fcontext(code);
+	return is_clone(code) || is_exit_of_main(code) || is_fcontext(code);
 }
 
 /*
@@ -472,9 +475,9 @@ const struct epilogue_arch epilogue_x86_64 = {
 	.decode = decode,
 };
 
-static int returns(struct binary *b, uint64_t vaddr, struct row *ret)
+static int returns(struct binary *b, uint64_t vaddr, bool called, struct row *ret)
 {
-	return epilogue_find(&epilogue_x86_64, b, vaddr, ret);
+	return epilogue_find(&epilogue_x86_64, b, vaddr, called, ret);
 }
 
 const struct arch arch_x86_64 = {

@@ -294,6 +294,23 @@ START_TEST(tail_call_is_followed)
 }
 END_TEST
 
+START_TEST(new_stack_pointer_is_tested_in_another_register_first)
+{
+	/* lea -0x28(%rsp),%rbx; cmp 8(%r15),%rbx; jbe +1; ...; mov %rbx,%rsp; add $0x28,%rsp; ret */
+	uint8_t code[] = {0x48, 0x8d, 0x5c, 0x24, 0xd8, 0x49, 0x3b, 0x5f, 8, 0x76, 14, 0x90, 0x90, 0x90,
+			  0x48, 0x8b, 0xe3, 0x48, 0x83, 0xc4, 0x28, 0xc3};
+
+	ck_assert_int_eq(find(code, sizeof(code)), 0);
+	ck_assert_uint_eq(row.cfa_reg, DWARF_SP);
+	ck_assert_int_eq(row.cfa_n, 8);
+	ck_assert_int_eq(find(code + 5, sizeof(code) - 5), 0); /* the register has it already */
+	ck_assert_uint_eq(row.cfa_reg, DWARF_BX);
+	ck_assert_int_eq(row.cfa_n, 0x30);
+	memcpy(code + 11, "\x89\xcb", 2); /* mov %ecx,%ebx */
+	ck_assert_int_eq(find(code, sizeof(code)), -ENOENT);
+}
+END_TEST
+
 /* More branches than a bounded stack of them would keep: the one that leads out may be any. */
 START_TEST(each_of_many_branches_is_followed)
 {
@@ -415,6 +432,7 @@ Suite *epilogue_suite(void)
 	tcase_add_test(t, realigned_stack_comes_back_by_the_frame_pointer);
 	tcase_add_test(t, loop_is_left_by_its_branch);
 	tcase_add_test(t, tail_call_is_followed);
+	tcase_add_test(t, new_stack_pointer_is_tested_in_another_register_first);
 	tcase_add_test(t, each_of_many_branches_is_followed);
 	tcase_add_test(t, code_behind_a_jump_through_a_table_is_of_the_same_function);
 	tcase_add_test(t, way_that_passes_fewer_calls_is_taken);

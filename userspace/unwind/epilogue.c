@@ -30,14 +30,14 @@ struct way {
 	struct place called; /* the stack pointer at a call: the one furthest out */
 	bool has_called;
 	bool odd;	     /* not all calls were aligned alike */
-	struct place fp;     /* the frame pointer, where it was made from the stack pointer */
-	bool fp_known;
+	uint64_t copied;     /* bit per register: it was made from the stack pointer, and is copy[] */
 	int32_t times_lost;
 	uint64_t saved;      /* bit per register: its value lies at from[] */
 	uint64_t lost;
 	uint64_t stored;     /* its value, as it was at the start, was put at to[] */
 	struct place from[OTP_REGS_MAX];
 	struct place to[OTP_REGS_MAX];
+	struct place copy[OTP_REGS_MAX];
 };
 
 /* Instructions up to a branch or a call, or to one that control does not pass. */
@@ -214,8 +214,8 @@ static bool sp_from(const struct epilogue_arch *arch, struct way *y, uint8_t reg
 		y->sp.n += n;
 		return true;
 	}
-	if (reg == arch->fp && y->fp_known) {
-		y->sp = above(y->fp, n);
+	if (y->copied & bit(reg)) {
+		y->sp = above(y->copy[reg], n);
 		return true;
 	}
 	if (!bit(reg) || !is_untouched(y, reg))
@@ -237,10 +237,10 @@ static bool sp_load(const struct epilogue_arch *arch, struct way *y, const struc
 static void sp_copy(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
 {
 	forget(y, i->reg);
-	if (i->reg != arch->fp)
+	if (!bit(i->reg) || (i->reg != arch->fp && !arch->tells_writes))
 		return;
-	y->fp = above(y->sp, i->n);
-	y->fp_known = true;
+	y->copy[i->reg] = above(y->sp, i->n);
+	y->copied |= bit(i->reg);
 }
 
 static void load(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
@@ -253,8 +253,7 @@ static void load(const struct epilogue_arch *arch, struct way *y, const struct i
 		forget(y, i->reg);
 		forget(y, i->pair);
 	}
-	if (i->reg == arch->fp || i->pair == arch->fp)
-		y->fp_known = false;
+	y->copied &= ~(bit(i->reg) | bit(i->pair));
 	y->sp.n += i->after;
 }
 
@@ -275,11 +274,9 @@ static void push(struct way *y, const struct insn *i)
 		store(y, i->reg, y->sp);
 }
 
-static void pop(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
+static void pop(struct way *y, const struct insn *i)
 {
 	restore(y, i->reg, y->sp);
-	if (i->reg == arch->fp)
-		y->fp_known = false;
 	y->sp.n += i->n;
 }
 
@@ -288,7 +285,7 @@ static bool leave(const struct epilogue_arch *arch, struct way *y)
 	if (!sp_from(arch, y, arch->fp, 0))
 		return false;
 	restore(y, arch->fp, y->sp);
-	y->fp_known = false;
+	y->copied &= ~bit(arch->fp);
 	y->sp.n += 8;
 	return true;
 }
@@ -301,6 +298,7 @@ static void call(const struct epilogue_arch *arch, struct way *y)
 	if (!y->has_called || y->sp.n > y->called.n)
 		y->called = y->sp;
 	y->has_called = true;
+	y->copied &= bit(arch->fp);
 }
 
 /* false: the stack pointer cannot be told any more. */
@@ -311,7 +309,7 @@ static bool apply(const struct epilogue_arch *arch, struct way *y, const struct 
 		push(y, i);
 		return true;
 	case INSN_POP:
-		pop(arch, y, i);
+		pop(y, i);
 		return i->reg != arch->sp;
 	case INSN_SP_ADD:
 		y->sp.n += i->n;
@@ -401,8 +399,18 @@ static enum worth worth_of(const struct epilogue_arch *arch, const struct way *y
 	return arch->on_stack && (y->odd || (ra->n + 8 - y->called.n) % CALL_ALIGNED) ? WAY_ODD : WAY_SOUND;
 }
 
+/* Where it is not told what is written, it is not the frame pointer. */
+static void written(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
+{
+	const uint64_t writes = i->writes == INSN_WRITES_ALL ? ~bit(arch->fp) : i->writes;
+
+	if (i->kind != INSN_LEAVE) /* it reads what it writes */
+		y->copied &= ~writes;
+}
+
 static bool follow_insn(struct walk *w, const struct insn *i)
 {
+	written(w->arch, &w->now, i);
 	return apply(w->arch, &w->now, i) && w->now.sp.n < FRAME_MAX && w->now.sp.n > -FRAME_MAX;
 }
 

@@ -33,6 +33,7 @@ struct epilogue_arch {
 	uint8_t sp, fp;
 	uint8_t ra;	  /* register of the return address at the return, */
 	bool on_stack;	  /* or it lies at the stack pointer */
+	bool tells_writes; /* instructions tell which registers they write */
 	int (*decode)(const uint8_t *code, size_t len, struct insn *ret); /* -EBADMSG */
 };
 

@@ -12,7 +12,8 @@
 
 #include <stdint.h>
 
-#define INSN_NO_REG 0xff
+#define INSN_NO_REG	0xff
+#define INSN_WRITES_ALL UINT32_MAX /* it is not told which */
 
 enum insn_kind {
 	INSN_OTHER,
@@ -41,6 +42,7 @@ struct insn {
 	uint8_t len;
 	uint8_t kind; /* enum insn_kind */
 	uint8_t reg, pair, base;
+	uint32_t writes; /* x86-64: bit per register that may have another value afterwards */
 	int64_t n;
 	int64_t before; /* LOAD, STORE: the stack pointer moves by this first */
 	int64_t after;  /* and by this afterwards */

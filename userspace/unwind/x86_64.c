@@ -454,6 +454,17 @@ static bool may_call(const struct code *code, uint64_t ret, uint64_t target)
 static const uint8_t dwarf_of[] = {RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8,
 				   R9,	R10, R11, R12, R13, R14, R15, INSN_NO_REG};
 
+static uint32_t dwarf_bits(uint32_t bits)
+{
+	uint32_t ret = bits & ~0xffu; /* the others' numbers are the same */
+
+	if (bits == X86_WRITES_ALL)
+		return INSN_WRITES_ALL;
+	for (uint32_t b = bits & 0xff; b; b &= b - 1)
+		ret |= 1u << dwarf_of[__builtin_ctz(b)];
+	return ret;
+}
+
 static int decode(const uint8_t *code, size_t len, struct insn *ret)
 {
 	struct x86_insn i;
@@ -462,7 +473,7 @@ static int decode(const uint8_t *code, size_t len, struct insn *ret)
 	if (r < 0)
 		return r;
 	*ret = (struct insn){.len = i.len, .kind = i.kind, .reg = dwarf_of[i.reg], .pair = INSN_NO_REG,
-			     .base = dwarf_of[i.base], .n = i.n};
+			     .base = dwarf_of[i.base], .writes = dwarf_bits(i.writes), .n = i.n};
 	return 0;
 }
 
@@ -472,6 +483,7 @@ const struct epilogue_arch epilogue_x86_64 = {
 	.fp = RBP,
 	.ra = RIP,
 	.on_stack = true,
+	.tells_writes = true,
 	.decode = decode,
 };
 

@@ -171,7 +171,7 @@ END_TEST
 
 static struct row row;
 
-static int find_at(const void *code, size_t len, bool called)
+static int find_at(const void *code, size_t len, size_t at, bool called)
 {
 	static struct tiny tiny;
 	struct binary *b;
@@ -181,17 +181,17 @@ static int find_at(const void *code, size_t len, bool called)
 	memset(tiny.image + TINY_CODE, 0xcc, TINY_SIZE - TINY_CODE);
 	memcpy(tiny.image + TINY_CODE, code, len);
 	b = tiny_open(&tiny);
-	err = epilogue_find(&epilogue_x86_64, b, TINY_CODE, called, &row);
+	err = epilogue_find(&epilogue_x86_64, b, TINY_CODE + at, called, &row);
 	binary_put(b);
 	return err;
 }
 
 static int find(const void *code, size_t len)
 {
-	return find_at(code, len, false);
+	return find_at(code, len, 0, false);
 }
 #define FIND(...) find((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
-#define FIND_CALLER(...) find_at((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), true)
+#define FIND_CALLER(...) find_at((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), 0, true)
 
 START_TEST(leaf_returns_to_the_top_of_the_stack)
 {
@@ -354,13 +354,40 @@ END_TEST
 
 START_TEST(call_that_never_comes_back_does_not_lead_into_the_next_function)
 {
-	/* call; sub $0x18,%rsp; call; add $0x18,%rsp; ret */
-	static const uint8_t code[] = {0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xec, 0x18, 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x18, 0xc3};
+	/* call; sub $0x18,%rsp; call; add $0x18,%rsp; ret; int3, where both calls lead */
+	static const uint8_t code[] = {0xe8, 14, 0, 0, 0, 0x48, 0x83, 0xec, 0x18, 0xe8, 5, 0, 0, 0, 0x48, 0x83, 0xc4, 0x18, 0xc3,
+				       0xcc};
+
+	ck_assert_int_eq(find_at(code, sizeof(code), 0, false), -ENOENT);
+	ck_assert_int_eq(find_at(code, sizeof(code), 5, true), -ENOENT);
+	ck_assert_int_eq(find_at(code, sizeof(code), 5, false), 0); /* interrupted there, it is the function's own begin */
+	ck_assert_int_eq(row.cfa_n, 8);
+}
+END_TEST
+
+START_TEST(assembly_may_call_without_a_frame_what_comes_back)
+{
+	/* call; nop; ret; call; ret; ret: the first one leads to the second, that to the last ret */
+	uint8_t code[] = {0xe8, 2, 0, 0, 0, 0x90, 0xc3, 0xe8, 1, 0, 0, 0, 0xc3, 0xc3};
+
+	ck_assert_int_eq(find_at(code, sizeof(code), 0, false), 0);
+	ck_assert_int_eq(row.cfa_n, 8);
+	ck_assert_int_eq(find_at(code, sizeof(code), 5, true), 0);
+	ck_assert_int_eq(row.cfa_n, 8);
+	code[13] = 0xcc;
+	ck_assert_int_eq(find_at(code, sizeof(code), 0, false), -ENOENT);
+	ck_assert_int_eq(find_at(code, sizeof(code), 5, true), -ENOENT);
+	/* call *%rax: it is not known what is called */
+	ck_assert_int_eq(FIND(0xff, 0xd0, 0xc3), -ENOENT);
+}
+END_TEST
+
+/* Each function calls itself, and so on. */
+START_TEST(question_whether_a_call_comes_back_has_an_end)
+{
+	static const uint8_t code[] = {0xe8, 0xfb, 0xff, 0xff, 0xff, 0xc3};
 
 	ck_assert_int_eq(find(code, sizeof(code)), -ENOENT);
-	ck_assert_int_eq(find_at(code + 5, sizeof(code) - 5, true), -ENOENT);
-	ck_assert_int_eq(find(code + 5, sizeof(code) - 5), 0); /* interrupted there, it is the function's own begin */
-	ck_assert_int_eq(row.cfa_n, 8);
 }
 END_TEST
 
@@ -369,7 +396,7 @@ START_TEST(frame_that_aligns_calls_is_taken_first)
 	/* je +5; add $0x10,%rsp; ret; add $0x18,%rsp; ret */
 	static const uint8_t code[] = {0x74, 5, 0x48, 0x83, 0xc4, 0x10, 0xc3, 0x48, 0x83, 0xc4, 0x18, 0xc3};
 
-	ck_assert_int_eq(find_at(code, sizeof(code), true), 0);
+	ck_assert_int_eq(find_at(code, sizeof(code), 0, true), 0);
 	ck_assert_int_eq(row.cfa_n, 0x20);
 	ck_assert_int_eq(find(code, sizeof(code)), 0); /* no call was made from here */
 	ck_assert_int_eq(row.cfa_n, 0x18);
@@ -437,6 +464,8 @@ Suite *epilogue_suite(void)
 	tcase_add_test(t, code_behind_a_jump_through_a_table_is_of_the_same_function);
 	tcase_add_test(t, way_that_passes_fewer_calls_is_taken);
 	tcase_add_test(t, call_that_never_comes_back_does_not_lead_into_the_next_function);
+	tcase_add_test(t, assembly_may_call_without_a_frame_what_comes_back);
+	tcase_add_test(t, question_whether_a_call_comes_back_has_an_end);
 	tcase_add_test(t, frame_that_aligns_calls_is_taken_first);
 	tcase_add_test(t, code_without_an_end_has_no_row);
 	tcase_add_test(t, register_that_was_overwritten_cannot_lead_out);

@@ -11,6 +11,11 @@
 #define SLOTS	  4096
 #define NONE	  UINT16_MAX
 #define FRAME_MAX (1 << 24)
+#define CALLEES	  2
+#define NESTED	  2 /* calls of functions that only return because what they call does */
+#define CALL_LEN  5 /* a direct one's, where return addresses are on the stack */
+#define ASKED_MAX 2 /* ways of which it is asked whether what they call returns */
+#define ASKED_INSNS 512
 #define CALL_ALIGNED 16 /* of a stack pointer at a call: System V ABI, AMD64 supplement, section 3.2.2 */
 
 /*
@@ -26,10 +31,13 @@ struct place {
 };
 
 struct way {
+	uint64_t at; /* behind the instruction that is applied */
 	struct place sp;
 	struct place called; /* the stack pointer at a call: the one furthest out */
 	bool has_called;
 	bool odd;	     /* not all calls were aligned alike */
+	uint8_t nr_callees;  /* of the calls furthest out; more than there is room for: one is not known */
+	uint64_t callees[CALLEES];
 	uint64_t copied;     /* bit per register: it was made from the stack pointer, and is copy[] */
 	int32_t times_lost;
 	uint64_t saved;      /* bit per register: its value lies at from[] */
@@ -51,7 +59,9 @@ struct walk {
 	const struct epilogue_arch *arch;
 	struct binary *binary;
 	struct way now;
-	unsigned insns;		/* decoded */
+	unsigned insns;		/* decoded, */
+	unsigned insns_max;	/* and how many may be */
+	unsigned asked;
 	uint16_t nr;		/* of blocks; the first one is the start */
 	uint16_t ready;		/* lists of those that are not read yet, */
 	uint16_t later;		/* of those that one more call lies before, */
@@ -74,7 +84,7 @@ static int fetch(struct walk *w, uint64_t at, struct insn *ret)
 	uint64_t in = at - w->window_at;
 	ssize_t n;
 
-	if (w->insns++ == EPILOGUE_INSNS)
+	if (w->insns++ >= w->insns_max)
 		return -ENOENT;
 	if (!window_covers(w, in)) {
 		n = binary_read_vaddr(w->binary, at, w->window, sizeof(w->window));
@@ -290,12 +300,23 @@ static bool leave(const struct epilogue_arch *arch, struct way *y)
 	return true;
 }
 
-static void call(const struct epilogue_arch *arch, struct way *y)
+/* callee 0: not known. */
+static void call(const struct epilogue_arch *arch, struct way *y, uint64_t callee)
 {
+	const bool outer = !y->has_called || y->sp.n > y->called.n;
+
 	if (!arch->on_stack)
 		forget(y, arch->ra);
 	y->odd |= y->has_called && same_origin(&y->called, &y->sp) && (y->sp.n - y->called.n) % CALL_ALIGNED;
-	if (!y->has_called || y->sp.n > y->called.n)
+	if (outer)
+		y->nr_callees = 0;
+	if (outer || y->sp.n == y->called.n) {
+		if (callee && y->nr_callees < CALLEES)
+			y->callees[y->nr_callees++] = callee;
+		else
+			y->nr_callees = CALLEES + 1;
+	}
+	if (outer)
 		y->called = y->sp;
 	y->has_called = true;
 	y->copied &= bit(arch->fp);
@@ -330,7 +351,7 @@ static bool apply(const struct epilogue_arch *arch, struct way *y, const struct 
 	case INSN_LEAVE:
 		return leave(arch, y);
 	case INSN_CALL:
-		call(arch, y);
+		call(arch, y, i->n ? y->at + (uint64_t)i->n : 0);
 		return true;
 	case INSN_SP_LOST:
 		y->sp = (struct place){.reg = INSN_NO_REG, .at = ++y->times_lost};
@@ -381,12 +402,12 @@ static int row_of(const struct epilogue_arch *arch, const struct way *y, uint8_t
 	return return_address(arch, y, reg, cfa, row) ? 0 : -ENOENT;
 }
 
-enum worth { WAY_WRONG, WAY_ODD, WAY_SOUND };
+enum worth { WAY_WRONG, WAY_IF_BACK, WAY_ODD, WAY_SOUND };
 
 /*
  * A call that never comes back may be the last instruction of a function, and the way goes on in the next one: to a return
  * address that lies no further out than the call's own, or to a frame with which calls are not aligned. Some compilers do
- * not align calls within a file.
+ * not align calls within a file. Assembly may call with no frame at all: only where what it calls does come back.
  */
 static enum worth worth_of(const struct epilogue_arch *arch, const struct way *y, uint8_t reg)
 {
@@ -394,7 +415,9 @@ static enum worth worth_of(const struct epilogue_arch *arch, const struct way *y
 
 	if (!y->has_called || !same_origin(&y->called, ra) || (!arch->on_stack && !(y->saved & bit(reg))))
 		return WAY_SOUND;
-	if (ra->n < y->called.n + (arch->on_stack ? 8 : 0))
+	if (arch->on_stack && ra->n == y->called.n)
+		return WAY_IF_BACK;
+	if (ra->n < y->called.n)
 		return WAY_WRONG;
 	return arch->on_stack && (y->odd || (ra->n + 8 - y->called.n) % CALL_ALIGNED) ? WAY_ODD : WAY_SOUND;
 }
@@ -420,9 +443,12 @@ static bool follow_block(struct walk *w, uint16_t number, struct insn *ret)
 	uint64_t at = w->blocks[number].at;
 
 	do {
-		if (fetch(w, at, ret) < 0 || !follow_insn(w, ret))
+		if (fetch(w, at, ret) < 0)
 			return false;
 		at += ret->len;
+		w->now.at = at;
+		if (!follow_insn(w, ret))
+			return false;
 	} while (!ends_block(ret->kind));
 	return true;
 }
@@ -443,34 +469,82 @@ static enum worth follow(struct walk *w, uint16_t last, struct row *row)
 	return WAY_WRONG;
 }
 
-static void walk_init(struct walk *w, const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr)
+static void walk_init(struct walk *w, const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, unsigned insns_max)
 {
 	w->arch = arch;
 	w->binary = b;
-	w->insns = w->nr = 0;
+	w->insns = w->asked = 0;
+	w->insns_max = insns_max;
+	w->nr = 0;
 	w->window_at = w->window_len = 0;
 	w->ready = w->later = w->last = NONE;
 	memset(w->slots, 0, sizeof(w->slots));
 	reach(w, vaddr, 0, &w->ready);
 }
 
-int epilogue_find(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, bool called, struct row *ret)
+static enum worth find(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, bool called, unsigned nested,
+		       struct row *ret);
+
+/* Whether all that was called with no frame returns; nested: so many calls further in this is not asked. */
+static bool callees_return(struct walk *w, unsigned nested)
 {
+	struct row row;
+
+	if (!nested || w->now.nr_callees > CALLEES || w->asked++ == ASKED_MAX)
+		return false;
+	for (unsigned i = 0; i < w->now.nr_callees; i++)
+		if (find(w->arch, w->binary, w->now.callees[i], false, nested - 1, &row) == WAY_WRONG)
+			return false;
+	return true;
+}
+
+/* A direct call's target, by what it returns to. */
+static uint64_t callee_before(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr)
+{
+	uint8_t code[CALL_LEN];
+	struct insn i;
+
+	if (!arch->on_stack || vaddr < sizeof(code) ||
+	    binary_read_vaddr(b, vaddr - sizeof(code), code, sizeof(code)) != (ssize_t)sizeof(code) ||
+	    arch->decode(code, sizeof(code), &i) < 0 || i.kind != INSN_CALL || i.len != sizeof(code))
+		return 0;
+	return vaddr + (uint64_t)i.n;
+}
+
+static enum worth find_way(struct walk *w, uint16_t last, bool called, uint64_t callee, unsigned nested, struct row *ret)
+{
+	enum worth worth;
+
+	w->now = (struct way){.sp = {.reg = w->arch->sp}};
+	if (called)
+		call(w->arch, &w->now, callee);
+	worth = follow(w, last, ret);
+	if (worth == WAY_IF_BACK)
+		return callees_return(w, nested) ? WAY_ODD : WAY_WRONG;
+	return worth;
+}
+
+static enum worth find(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, bool called, unsigned nested,
+		       struct row *ret)
+{
+	const uint64_t callee = called ? callee_before(arch, b, vaddr) : 0;
 	enum worth found = WAY_WRONG, worth;
 	struct row row;
 	struct walk w;
 
-	walk_init(&w, arch, b, vaddr);
+	walk_init(&w, arch, b, vaddr, nested == NESTED ? EPILOGUE_INSNS : ASKED_INSNS);
 	for (uint16_t n = next_block(&w); n != NONE && found != WAY_SOUND; n = next_block(&w)) {
 		if (!read_block(&w, n))
 			continue;
-		w.now = (struct way){.sp = {.reg = arch->sp}};
-		if (called)
-			call(arch, &w.now);
-		worth = follow(&w, n, &row);
+		worth = find_way(&w, n, called, callee, nested, &row);
 		if (worth > found)
 			*ret = row;
 		found = MAX(found, worth);
 	}
-	return found == WAY_WRONG ? -ENOENT : 0;
+	return found;
+}
+
+int epilogue_find(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, bool called, struct row *ret)
+{
+	return find(arch, b, vaddr, called, NESTED, ret) == WAY_WRONG ? -ENOENT : 0;
 }

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "tests/lib/tiny_elf.h"
 #include "unwind/epilogue.h"
+#include "unwind/prologue.h"
 #include "unwind/x86_insn.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,6 +24,8 @@ static void read_on(uint16_t machine, const struct epilogue_arch *arch, const ui
 	if (!b)
 		abort();
 	if (epilogue_find(arch, b, TINY_CODE, size % 2, &row) == 0 && row.cfa_kind == CFA_NONE)
+		abort();
+	if (arch->tells_writes && prologue_find(arch, b, TINY_CODE + size / 2, size % 2, &row) == 0 && row.cfa_n < 8)
 		abort();
 	binary_put(b);
 }

@@ -32,7 +32,7 @@ enum frame_flags {
  */
 #define FRAME_GUESSES(X)                                                                        \
 	X(FRAME_POINTER, "frame_pointer") /* the saved frame pointer, where there is no table */ \
-	X(EPILOGUE, "epilogue")           /* the callee's code, read on to its return */         \
+	X(EPILOGUE, "epilogue")           /* the callee's code, read on to its return, or from its begin */ \
 	X(SCAN, "scan")                   /* a known root's frame, or a runtime's loop, searched for on the stack */ \
 	X(SEARCH, "search")               /* what called generated code, searched for on the stack */
 

@@ -6,6 +6,7 @@
 #include "process/go_table.h"
 #include "unwind/arch.h"
 #include "unwind/epilogue.h"
+#include "unwind/prologue.h"
 #include "unwind/rules.h"
 #include "unwind/x86_insn.h"
 
@@ -489,7 +490,9 @@ const struct epilogue_arch epilogue_x86_64 = {
 
 static int returns(struct binary *b, uint64_t vaddr, bool called, struct row *ret)
 {
-	return epilogue_find(&epilogue_x86_64, b, vaddr, called, ret);
+	if (epilogue_find(&epilogue_x86_64, b, vaddr, called, ret) == 0)
+		return 0;
+	return prologue_find(&epilogue_x86_64, b, vaddr, called, ret);
 }
 
 const struct arch arch_x86_64 = {

@@ -132,6 +132,18 @@ START_TEST(only_padding_comes_before_a_function)
 }
 END_TEST
 
+START_TEST(zeros_behind_a_return_are_padding)
+{
+	/* push %rbx; ret, zeros; then, aligned: push %rbp; jmp to itself */
+	uint8_t code[19] = {0x53, 0xc3, [16] = 0x55, 0xeb, 0xfe};
+
+	ck_assert_int_eq(find(code, sizeof(code), 17, false), 0);
+	ck_assert_int_eq(row.cfa_n, 16);
+	code[1] = 0x05; /* add $0,%eax, and what else there is: not reached */
+	ck_assert_int_eq(find(code, 16, 15, false), -ENOENT);
+}
+END_TEST
+
 Suite *prologue_suite(void)
 {
 	Suite *s = suite_create("prologue");
@@ -146,6 +158,7 @@ Suite *prologue_suite(void)
 	tcase_add_test(t, frame_that_does_not_align_calls_is_none);
 	tcase_add_test(t, realigned_stack_is_not_followed);
 	tcase_add_test(t, only_padding_comes_before_a_function);
+	tcase_add_test(t, zeros_behind_a_return_are_padding);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -168,12 +168,22 @@ static bool reaches(struct forward *w, uint64_t entry)
 
 /* --- where functions begin --- */
 
-/* A trap, a return, or an instruction that does nothing, of which the longer ones are nopl or nopw n(%rax...). */
+/* Free Pascal's, behind a return. */
+static bool is_zeros(const uint8_t *end)
+{
+	int n = 1;
+
+	while (n < ALIGNED && !end[-n])
+		n++;
+	return n > 1 && end[-n] == 0xc3;
+}
+
+/* A trap, a return, zeros, or an instruction that does nothing, of which the longer ones are nopl or nopw n(%rax...). */
 static bool is_padding(const uint8_t *end)
 {
 	static const struct { uint8_t back, modrm; } nops[] = {{3, 0}, {4, 0x40}, {5, 0x44}, {7, 0x80}, {8, 0x84}};
 
-	if (end[-1] == 0xcc || end[-1] == 0x90 || end[-1] == 0xc3)
+	if (end[-1] == 0xcc || end[-1] == 0x90 || end[-1] == 0xc3 || is_zeros(end))
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(nops); i++)
 		if (end[-nops[i].back] == 0x0f && end[1 - nops[i].back] == 0x1f && end[2 - nops[i].back] == nops[i].modrm)
@@ -199,19 +209,31 @@ static bool begins_function(const uint8_t *at)
 /* The nearest such place before high, which is aligned, down to low; 0: there is none. */
 static uint64_t entry_before(struct binary *b, uint64_t low, uint64_t high)
 {
-	uint8_t code[CHUNK + ALIGNED + BEHIND];
+	uint8_t code[CHUNK + ALIGNED + BEHIND] = {0};
 
 	for (uint64_t top = high, from; top > low; top = from) {
 		const uint64_t bytes = MIN((uint64_t)CHUNK, top - low);
 
 		from = top - bytes;
-		if (binary_read_vaddr(b, from - ALIGNED, code, bytes + ALIGNED + BEHIND) != (ssize_t)(bytes + ALIGNED + BEHIND))
+		if (binary_read_vaddr(b, from - ALIGNED, code, bytes + ALIGNED + BEHIND) < (ssize_t)(bytes + ALIGNED))
 			return 0;
 		for (uint64_t at = bytes; at; at -= ALIGNED)
 			if (begins_function(code + at))
 				return from + at - ALIGNED;
 	}
 	return 0;
+}
+
+/* How far back places are looked for, in the segment of the address. */
+static uint64_t lowest_entry(const struct binary *b, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < b->nr_segments; i++) {
+		const struct binary_segment *g = &b->segments[i];
+
+		if (vaddr >= g->vaddr && vaddr - g->vaddr < g->filesz)
+			return vaddr - MIN(vaddr - g->vaddr, (uint64_t)PROLOGUE_BYTES);
+	}
+	return vaddr;
 }
 
 static void row_at(const struct forward *w, struct row *row)
@@ -230,7 +252,7 @@ static void row_at(const struct forward *w, struct row *row)
 
 int prologue_find(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, bool called, struct row *ret)
 {
-	const uint64_t low = vaddr > PROLOGUE_BYTES + ALIGNED ? ALIGN_DOWN(vaddr - PROLOGUE_BYTES, (uint64_t)ALIGNED) : ALIGNED;
+	const uint64_t low = ALIGN_DOWN(lowest_entry(b, vaddr), (uint64_t)ALIGNED) + 2 * ALIGNED; /* padding before it */
 	struct forward w = {.arch = arch, .binary = b, .vaddr = vaddr};
 	uint64_t entry = ALIGN_DOWN(vaddr - called, (uint64_t)ALIGNED) + ALIGNED; /* before it */
 

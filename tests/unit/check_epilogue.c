@@ -355,8 +355,8 @@ END_TEST
 START_TEST(call_that_never_comes_back_does_not_lead_into_the_next_function)
 {
 	/* call; sub $0x18,%rsp; call; add $0x18,%rsp; ret; int3, where both calls lead */
-	static const uint8_t code[] = {0xe8, 14, 0, 0, 0, 0x48, 0x83, 0xec, 0x18, 0xe8, 5, 0, 0, 0, 0x48, 0x83, 0xc4, 0x18, 0xc3,
-				       0xcc};
+	static const uint8_t code[] = {0xe8, 14, 0, 0, 0, 0x48, 0x83, 0xec, 0x18, 0xe8, 5, 0, 0, 0,
+				       0x48, 0x83, 0xc4, 0x18, 0xc3, 0xcc};
 
 	ck_assert_int_eq(find_at(code, sizeof(code), 0, false), -ENOENT);
 	ck_assert_int_eq(find_at(code, sizeof(code), 5, true), -ENOENT);

@@ -405,9 +405,10 @@ static int row_of(const struct epilogue_arch *arch, const struct way *y, uint8_t
 enum worth { WAY_WRONG, WAY_IF_BACK, WAY_ODD, WAY_SOUND };
 
 /*
- * A call that never comes back may be the last instruction of a function, and the way goes on in the next one: to a return
- * address that lies no further out than the call's own, or to a frame with which calls are not aligned. Some compilers do
- * not align calls within a file. Assembly may call with no frame at all: only where what it calls does come back.
+ * A call that never comes back may be the last instruction of a function, and the way goes on in the next one: to a
+ * return address that lies no further out than the call's own, or to a frame with which calls are not aligned. Some
+ * compilers do not align calls within a file. Assembly may call with no frame at all: only where what it calls does
+ * come back.
  */
 static enum worth worth_of(const struct epilogue_arch *arch, const struct way *y, uint8_t reg)
 {
@@ -469,7 +470,8 @@ static enum worth follow(struct walk *w, uint16_t last, struct row *row)
 	return WAY_WRONG;
 }
 
-static void walk_init(struct walk *w, const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, unsigned insns_max)
+static void walk_init(struct walk *w, const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr,
+		      unsigned insns_max)
 {
 	w->arch = arch;
 	w->binary = b;
@@ -511,7 +513,8 @@ static uint64_t callee_before(const struct epilogue_arch *arch, struct binary *b
 	return vaddr + (uint64_t)i.n;
 }
 
-static enum worth find_way(struct walk *w, uint16_t last, bool called, uint64_t callee, unsigned nested, struct row *ret)
+static enum worth find_way(struct walk *w, uint16_t last, bool called, uint64_t callee, unsigned nested,
+			   struct row *ret)
 {
 	enum worth worth;
 

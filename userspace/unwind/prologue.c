@@ -178,7 +178,7 @@ static bool is_zeros(const uint8_t *end)
 	return n > 1 && end[-n] == 0xc3;
 }
 
-/* A trap, a return, zeros, or an instruction that does nothing, of which the longer ones are nopl or nopw n(%rax...). */
+/* A trap, a return, zeros, or what does nothing, of which the longer ones are nopl or nopw n(%rax...). */
 static bool is_padding(const uint8_t *end)
 {
 	static const struct { uint8_t back, modrm; } nops[] = {{3, 0}, {4, 0x40}, {5, 0x44}, {7, 0x80}, {8, 0x84}};
@@ -194,7 +194,8 @@ static bool is_padding(const uint8_t *end)
 /* Padding lies before it, and it makes a frame: push, sub $n,%rsp, lea -n(%rsp), endbr64. */
 static bool begins_function(const uint8_t *at)
 {
-	static const uint8_t starts[][4] = {{0x48, 0x83, 0xec}, {0x48, 0x81, 0xec}, {0x48, 0x8d, 0x5c, 0x24}, {0xf3, 0x0f, 0x1e, 0xfa}};
+	static const uint8_t starts[][4] = {{0x48, 0x83, 0xec}, {0x48, 0x81, 0xec}, {0x48, 0x8d, 0x5c, 0x24},
+					    {0xf3, 0x0f, 0x1e, 0xfa}};
 
 	if (!is_padding(at))
 		return false;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An Erlang program whose functions differ only by name and know how much they ran: names, lines, callers and shares of
 what BEAM's JIT compiler made; one whose processes do, by their labels; and one whose frames begin on old return
-addresses. ERLANG=long runs longer; ERLANG=all: every version that is in a root of CHROOTS too; another value: those of them
+addresses. Each also with the emulator's frame pointers, as performance engineers start it. ERLANG=long runs longer; ERLANG=all: every version that is in a root of CHROOTS too; another value: those of them
 that match it, as "sid$". With any of these, also a program that loads and purges modules, for SECONDS of CPU time."""
 import collections
 import glob
@@ -38,6 +38,8 @@ FRAMED = {  # who calls whom in framed.erl
     "framed:down/2": {"framed:down/2", "framed:loop/2"},
     "framed:loop/2": {"framed:turns/1"},
 }
+FRAME_POINTERS = ("+JPperf", "true")
+FRAME_POINTERS_SINCE = 13  # ERTS of OTP 25
 TERMS = {"terms:%s/2" % n for n in ("same", "less", "equal", "matched", "hashed", "got")}
 TERMS_CALLERS = ["terms:deep/4"] * 9 + ["terms:run/4", "terms:turns/3"]
 LABEL = "process.context.label.erlang.process"
@@ -66,8 +68,33 @@ def versions():
     return [f for f in found if wanted == "all" or re.search(wanted, f[0])]
 
 
-def run_program(root, name, seconds=SECONDS, *options):
+def has_frame_pointers(root):
+    erts = glob.glob(root + "/usr/lib/erlang/erts-*")
+    return bool(erts) and int(re.search(r"erts-(\d+)", erts[0])[1]) >= FRAME_POINTERS_SINCE
+
+
+class Erlang:
+    """A version, and how it is started."""
+
+    def __init__(self, label, root, flags=()):
+        self.label, self.root, self.flags = label, root, flags
+
+
+def ways():
+    """Each version, once with frame pointers if it can have them."""
+    found = versions()
+    return [Erlang(*f) for f in found] + [
+        Erlang(label + " with frame pointers", root, FRAME_POINTERS) for label, root in found if has_frame_pointers(root)]
+
+
+def remove_perf_files(root, pid):
+    for path in glob.glob("%s/tmp/perf-%d.map" % (root, pid)) + glob.glob("%s/tmp/jit-%d.dump" % (root, pid)):
+        os.unlink(path)
+
+
+def run_program(erlang, name, seconds=SECONDS, *options):
     """Compiles and runs it: its process, and what it printed."""
+    root = erlang.root
     directory = lib.scratch()
     inner, enter = directory, []
     if root:
@@ -78,44 +105,45 @@ def run_program(root, name, seconds=SECONDS, *options):
     shutil.copy(os.path.join(PROGRAMS, name + ".erl"), directory)
     env = dict(os.environ, ERL_CRASH_DUMP=os.path.join(inner, "dump"), HOME=inner, LC_ALL="C.UTF-8")
     subprocess.run(enter + ["erlc", "-o", inner, os.path.join(inner, name + ".erl")], check=True, env=env)
-    p = lib.start(enter + ["erl", "-noshell", "-pa", inner, "-run", name, "main", str(seconds), *options], stdout=subprocess.PIPE,
+    p = lib.start(enter + ["erl", *erlang.flags, "-noshell", "-pa", inner, "-run", name, "main", str(seconds), *options], stdout=subprocess.PIPE,
                   text=True, env=env)
     text, _ = p.communicate(timeout=seconds * 60)
+    remove_perf_files(root, p.pid)
     return p, text
 
 
-def run(label, root):
+def run(erlang):
     """Its process, and how many turns each leaf ran."""
-    p, text = run_program(root, "truth")
+    p, text = run_program(erlang, "truth")
     ran = dict(re.findall(r"(?m)^(\w+) (\d+)$", text))
-    lib.ok(p.returncode == 0 and ran.keys() == COUNTED, "%s runs the program (%s)" % (label, p.returncode))
+    lib.ok(p.returncode == 0 and ran.keys() == COUNTED, "%s runs the program (%s)" % (erlang.label, p.returncode))
     return p.pid, {k: int(v) for k, v in ran.items()}
 
 
-def run_named(label, root):
-    p, _ = run_program(root, "named", min(SECONDS, 2))
-    lib.ok(p.returncode == 0, "%s runs processes with names" % label)
+def run_named(erlang):
+    p, _ = run_program(erlang, "named", min(SECONDS, 2))
+    lib.ok(p.returncode == 0, "%s runs processes with names" % erlang.label)
     return p.pid
 
 
-def run_framed(label, root):
-    p, _ = run_program(root, "framed", min(SECONDS, 2))
-    lib.ok(p.returncode == 0, "%s runs frames on return addresses" % label)
+def run_framed(erlang):
+    p, _ = run_program(erlang, "framed", min(SECONDS, 2))
+    lib.ok(p.returncode == 0, "%s runs frames on return addresses" % erlang.label)
     return p.pid
 
 
-def run_terms(label, root):
-    p, _ = run_program(root, "terms", min(SECONDS, 3))
-    lib.ok(p.returncode == 0, "%s runs comparisons of terms" % label)
+def run_terms(erlang):
+    p, _ = run_program(erlang, "terms", min(SECONDS, 3))
+    lib.ok(p.returncode == 0, "%s runs comparisons of terms" % erlang.label)
     return p.pid
 
 
-def run_churn(label, root):
+def run_churn(erlang):
     """A process for each of LIVES."""
     pids = {}
     for life, (turns, _) in LIVES.items():
-        p, text = run_program(root, "churn", SECONDS, str(turns))
-        lib.ok(p.returncode == 0, "%s loads and purges modules that live for %s: %s" % (label, life, text.splitlines()[-1:]))
+        p, text = run_program(erlang, "churn", SECONDS, str(turns))
+        lib.ok(p.returncode == 0, "%s loads and purges modules that live for %s: %s" % (erlang.label, life, text.splitlines()[-1:]))
         pids[life] = p.pid
     return pids
 
@@ -266,11 +294,10 @@ def judge_churn(label, highest, samples):
 
 def main():
     lib.need(platform.machine() == "x86_64", "stacks of Erlang", "BEAM's code is read on x86-64 alone")
-    found = versions()
+    found = ways()
     lib.need(found, "stacks of Erlang", "there is no erl")
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid process.context.label"})
-    programs = [(label, *run(label, root), run_named(label, root), run_framed(label, root), run_terms(label, root), MATRIX and run_churn(label, root))
-                for label, root in found]
+    programs = [(e.label, *run(e), run_named(e), run_framed(e), run_terms(e), MATRIX and run_churn(e)) for e in found]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
     for label, pid, ran, named, framed, terms, churn in programs:

@@ -119,6 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size >= 8)
 		interpret(&a, data, size);
 	memory_question(&memory);
+	((struct beam *)(void *)a.param)->framed |= data[1] >> 7;
 	if (beam_code(&a, &memory, places[data[0] % ARRAY_SIZE(places)], &made))
 		return 0;
 	if (!runtime_code_sound(&made.code, made.nodes, made.rows))

@@ -84,6 +84,51 @@ START_TEST(shared_code_without_exits_is_not_that_of_a_compiler)
 }
 END_TEST
 
+/* Modules of areas that were mapped later lie lower, with room before each, or none. */
+START_TEST(shared_code_is_beneath_the_module_that_was_loaded_first)
+{
+	struct beam b = *beam_of(&attached);
+
+	for (uint32_t index = 0; index < 3; index++)
+		put64(BW_RANGES + 32 * index + 8, 4);
+	for (uint32_t i = 0; i < 2; i++) {
+		put64(BW_MODULES + 32 + 16 * i, BW_MODULE(i));
+		put64(BW_MODULES + 40 + 16 * i, BW_MODULE(i) + 0x800);
+		put64(BW_MODULES + 16 * i, WORLD + 0x14000 + 0x2000 * i);
+		put64(BW_MODULES + 16 * i + 8, WORLD + 0x14000 + 0x2000 * i + 0x800);
+	}
+	memory_question(&memory);
+	b.low = 0;
+	ck_assert_int_eq(beam_find_shared(&memory, &b), 0);
+	ck_assert_uint_eq(b.low, BW_MODULE(0));
+	put64(BW_MODULES + 24, BW_MODULE(0) - 1016);
+	ck_assert_int_eq(beam_find_shared(&memory, &b), -ENOENT);
+}
+END_TEST
+
+static void put_enters(uint32_t n)
+{
+	static const uint8_t enter[2][4] = {{0x55, 0x48, 0x89, 0xe5}, {0x55, 0x48, 0x8b, 0xec}};
+
+	for (uint32_t i = 0; i < n; i++)
+		put(BW_SHARED + 0x400 + 5 * i, enter[i % 2], sizeof(enter[0]));
+}
+
+START_TEST(shared_code_tells_of_frame_pointers)
+{
+	struct beam b = *beam_of(&attached);
+
+	ck_assert(!b.framed);
+	memory_question(&memory);
+	put_enters(15);
+	ck_assert_int_eq(beam_find_shared(&memory, &b), 0);
+	ck_assert_uint_eq(b.framed, 0);
+	put_enters(16);
+	ck_assert_int_eq(beam_find_shared(&memory, &b), 0);
+	ck_assert_uint_eq(b.framed, 1);
+}
+END_TEST
+
 /* What is loaded into another register, or lies elsewhere, is not the index. */
 START_TEST(the_index_in_force_is_the_one_that_code_loads)
 {
@@ -648,6 +693,127 @@ START_TEST(a_frame_may_begin_across_pieces)
 }
 END_TEST
 
+/* --- frame pointers --- */
+
+static void set_framed(void)
+{
+	((struct beam *)(void *)attached.param)->framed = 1;
+}
+
+/* A frame of one word, beneath it the caller's, whose frame is the outermost one. */
+static void put_frame_pointers(void)
+{
+	set_framed();
+	put64(STACK, 15);
+	put64(STACK + 8, STACK + 32);
+	put64(STACK + 16, BW_INFO(0, 1) + 0x50);
+	put64(STACK + 24, 15);
+	put64(STACK + 32, 0);
+	put64(STACK + 40, BW_EXIT);
+}
+
+static int step_framed(uint64_t pc, bool exact, uint64_t sp, uint64_t left_sp, struct runtime_step *ret)
+{
+	const uint64_t reg[OTP_REGS_MAX] = {[6] = exact || left_sp ? STACK + 8 : sp, [7] = sp};
+	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 3 << 6, .reg = reg, .load = word_of_world,
+					 .left_sp = left_sp};
+
+	*ret = (struct runtime_step){0};
+	ck_assert_int_eq(code(pc - !exact), 0);
+	return runtime_beam.step(&attached, &made.code, &at, ret);
+}
+
+START_TEST(a_frame_pointer_in_the_stack_is_no_caller)
+{
+	struct runtime_step step;
+
+	put_frame_pointers();
+	ck_assert_int_eq(step_framed(BW_INFO(0, 0) + 0x40, true, STACK, 0, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+	ck_assert_uint_eq(step.sp, STACK + 24);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP);
+	ck_assert_int_eq(step_framed(step.pc, false, step.sp, 0, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
+}
+END_TEST
+
+/* Before it is pushed, and behind where it is popped. */
+START_TEST(a_function_without_a_frame_returns_to_the_first_word)
+{
+	struct runtime_step step;
+
+	put_frame_pointers();
+	ck_assert_int_eq(step_framed(BW_INFO(0, 0) + 0x30, true, STACK + 16, 0, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+	ck_assert_uint_eq(step.sp, STACK + 24);
+}
+END_TEST
+
+START_TEST(new_words_of_a_frame_are_beneath_its_frame_pointer)
+{
+	struct runtime_step step;
+
+	set_framed();
+	put_framed();
+	ck_assert_int_eq(step_from_frame(FRAMED_BEGUN, true, &step), 0);
+	ck_assert_uint_eq(step.sp, STACK + 32);
+	put64(STACK + 24, STACK + 64);
+	put64(STACK + 32, BW_INFO(0, 0) + 0x60);
+	ck_assert_int_eq(step_framed(BW_INFO(0, 0) + FRAMED_BEGUN, true, STACK, 0, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x60);
+	ck_assert_uint_eq(step.sp, STACK + 40);
+}
+END_TEST
+
+/* Whatever the code behind the call does; rbp is the frame's. Also where compiled code is on the thread's stack. */
+START_TEST(with_frame_pointers_the_process_has_its_stack_pointer_in_c_code)
+{
+	struct runtime_step step;
+
+	put_frame_pointers();
+	for (uint32_t exact = 0; exact < 2; exact++) {
+		ck_assert_int_eq(step_framed(BW_INFO(0, 0) + 0x46, exact, WORLD + 0x50000, STACK, &step), 0);
+		ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+	}
+	/* A part of an instruction that was called without regard to tags. */
+	put64(STACK + 16, BW_INFO(0, 1) + 0x53);
+	ck_assert_int_eq(step_framed(BW_SHARED + 0x348, false, WORLD + 0x50000, STACK + 8, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x53);
+}
+END_TEST
+
+/* It would be code's address as well as any. */
+START_TEST(what_leads_further_than_a_frame_is_no_frame_pointer)
+{
+	struct runtime_step step;
+
+	put_frame_pointers();
+	put64(STACK + 8, STACK + 8 + 8 * (BEAM_SLOTS + 2));
+	ck_assert_int_eq(step_framed(BW_INFO(0, 0) + 0x40, true, STACK, 0, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+	put64(STACK + 8, STACK + 8 + 8 * (BEAM_SLOTS + 3));
+	ck_assert_int_eq(step_framed(BW_INFO(0, 0) + 0x40, true, STACK, 0, &step), 0);
+	ck_assert_uint_eq(step.pc, STACK + 8 + 8 * (BEAM_SLOTS + 3));
+	put64(STACK + 8, STACK);
+	ck_assert_int_eq(step_framed(BW_INFO(0, 0) + 0x40, true, STACK, 0, &step), 0);
+	ck_assert_uint_eq(step.pc, STACK);
+}
+END_TEST
+
+START_TEST(functions_with_frame_pointers_keep_no_fetches)
+{
+	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
+
+	set_framed();
+	put_framed();
+	for (uint32_t i = 0; i < BEAM_MARKS + 2; i++)
+		put(BW_INFO(0, 0) + 0x60 + 4 * i, fetch, sizeof(fetch));
+	ck_assert_int_eq(code(BW_INFO(0, 0) + 0x30), 0);
+	ck_assert_int_eq(beam_frame_words(&made.code, BW_INFO(0, 0) + FRAMED_BEGUN), 3);
+	ck_assert(!beam_is_fetched(&made.code, BW_INFO(0, 0) + 0x60));
+}
+END_TEST
+
 /* --- the interpreter --- */
 
 #define LOOP	 (WORLD + 0x70000)
@@ -1002,6 +1168,14 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, where_a_return_address_must_be_nothing_else_is_one);
 	tcase_add_test(t, of_a_function_with_too_many_frames_the_first_ones_are_known);
 	tcase_add_test(t, a_frame_may_begin_across_pieces);
+	tcase_add_test(t, shared_code_is_beneath_the_module_that_was_loaded_first);
+	tcase_add_test(t, shared_code_tells_of_frame_pointers);
+	tcase_add_test(t, a_frame_pointer_in_the_stack_is_no_caller);
+	tcase_add_test(t, a_function_without_a_frame_returns_to_the_first_word);
+	tcase_add_test(t, new_words_of_a_frame_are_beneath_its_frame_pointer);
+	tcase_add_test(t, with_frame_pointers_the_process_has_its_stack_pointer_in_c_code);
+	tcase_add_test(t, what_leads_further_than_a_frame_is_no_frame_pointer);
+	tcase_add_test(t, functions_with_frame_pointers_keep_no_fetches);
 	tcase_add_loop_test(t, the_interpreter_moves_the_place_within_an_instruction, 0, ARRAY_SIZE(loop_places));
 	tcase_add_test(t, a_step_out_of_the_interpreter_is_into_what_it_reads);
 	tcase_add_test(t, a_stack_that_was_moved_is_where_the_process_has_it);

@@ -3,6 +3,9 @@
  * BEAM, and the step out of a function: the next return address is the next
  * word with the tag of one (erts/emulator/beam/erl_term.h; is_CP), but for where
  * a frame begins, whose size the code tells.
+ * An emulator that keeps frame pointers for other profilers (+JPperf,
+ * ERTS_FRAME_LAYOUT_FP_RA of OTP 25 to 29) has another word with that tag beneath
+ * most return addresses: where the caller's such word is. The outermost one is 0.
  */
 #include "runtime/beam.h"
 
@@ -14,6 +17,7 @@ enum { RBP = 6, RSP = 7 };
 
 #define TAG_MASK 3u
 #define NEAR_BITS 40 /* of addresses: what differs above them is no code, but a number */
+#define LINK_MAX  (8u * (BEAM_SLOTS + 2)) /* bytes from a frame pointer in the stack to the caller's */
 
 static bool beam_is_exit(const struct beam *b, uint64_t pc)
 {
@@ -29,12 +33,12 @@ static bool beam_has(const struct runtime_place *at, unsigned reg)
 }
 
 /* The process' stack pointer, where the frame has called C code, which runs on the thread's own stack. */
-static bool beam_left_stack(const struct runtime_code *c, const struct runtime_place *at, uint64_t *ret)
+static bool beam_left_stack(const struct beam *b, const struct runtime_code *c, const struct runtime_place *at, uint64_t *ret)
 {
 	if (!at->left_sp || c->word[BEAM_CROWDED_WORD] & BEAM_CROWDED_FETCHES)
 		return false;
 	*ret = at->left_sp;
-	if (beam_is_fetched(c, at->pc))
+	if (b->framed || beam_is_fetched(c, at->pc))
 		return true;
 	/* What the process has is older: the stack may be longer now, and is copied as far down as BEAM_GROWN. */
 	*ret = at->reg[RBP];
@@ -42,15 +46,15 @@ static bool beam_left_stack(const struct runtime_code *c, const struct runtime_p
 }
 
 /* The process' stack pointer. Where a frame has called another one, both stack and frame pointer are that: step says so. */
-static bool beam_process_stack(const struct runtime_code *c, const struct runtime_place *at, uint64_t *ret)
+static bool beam_process_stack(const struct beam *b, const struct runtime_code *c, const struct runtime_place *at, uint64_t *ret)
 {
 	bool own = beam_has(at, RSP) && (at->exact || (beam_has(at, RBP) && at->reg[RBP] == at->reg[RSP]));
 
 	*ret = at->reg[RSP];
-	/* A process whose stack was copied besides is not on it. */
-	if (own)
-		return !at->exact || !at->left_sp;
-	return !at->exact && beam_left_stack(c, at, ret);
+	/* A process whose stack was copied besides is not on it: compiled code runs on the thread's stack around each call. */
+	if (own && !(at->exact && at->left_sp))
+		return true;
+	return (!at->exact || b->framed) && beam_left_stack(b, c, at, ret);
 }
 
 /* How many words, from *sp on, may be the return address. */
@@ -76,6 +80,22 @@ static bool beam_is_return(const struct beam *b, const struct runtime_code *c, u
 	return !b->loop && c->kind == BEAM_SHARED && !slot && word >> NEAR_BITS == pc >> NEAR_BITS;
 }
 
+static bool beam_is_frame_pointer(uint64_t at, uint64_t word)
+{
+	return !word || (word % 8 == 0 && word > at && word - at <= LINK_MAX);
+}
+
+/* The next word of a stack, but for a frame pointer. */
+static int beam_load(const struct beam *b, const struct runtime_place *at, uint64_t *sp, uint64_t *ret)
+{
+	int err = at->load(at->ctx, *sp, ret);
+
+	if (err || !b->framed || !beam_is_frame_pointer(*sp, *ret))
+		return err;
+	*sp += 8;
+	return at->load(at->ctx, *sp, ret);
+}
+
 static int beam_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		     struct runtime_step *ret)
 {
@@ -89,11 +109,11 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 		ret->flags = RUNTIME_STEP_ROOT; /* a scheduler between two processes */
 		return 0;
 	}
-	if (!beam_process_stack(c, at, &sp))
+	if (!beam_process_stack(beam_of(a), c, at, &sp))
 		return -ENOENT;
 	slots = beam_slots(c, at, &sp);
 	for (uint32_t i = 0; i < slots; i++, sp += 8) {
-		if (at->load(at->ctx, sp, &word))
+		if (beam_load(beam_of(a), at, &sp, &word))
 			return -EFAULT;
 		if (!beam_is_return(beam_of(a), c, at->pc, i, word) || (!i && data && beam_loop_is_own_word(c, at, word)))
 			continue;

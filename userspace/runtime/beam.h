@@ -41,7 +41,8 @@ enum beam_kind {
 #define BEAM_SHARED_NAME "[shared code of BEAM]"
 
 /*
- * To call C code, compiled code leaves the Erlang process' stack, whose pointer is then in the process, or else in rbp.
+ * To call C code, compiled code leaves the Erlang process' stack, whose pointer is then in the process, or else in rbp; with
+ * frame pointers, in the process always.
  * Of a region, the words are the offsets, two in each, of instructions that fetch it from the process again,
  * and behind these, where frames begin (beam_frame.c).
  */
@@ -73,7 +74,7 @@ struct beam {
 	uint64_t active;	  /* where the index of the one in force is */
 	uint64_t atoms;		  /* where the atoms' segments are */
 	uint64_t exits[BEAM_EXITS]; /* the return addresses of a process' first function */
-	uint64_t low;		  /* the first module's code: shared code lies beneath it */
+	uint64_t low;		  /* the code of the module that was loaded first: shared code lies beneath it */
 	uint32_t text;		  /* from what an atom has for its text, to the text */
 	uint32_t functions;	  /* offset of the functions in a module's header */
 	uint32_t lines;		  /* likewise, of its line table; 0: no module has one */
@@ -86,6 +87,7 @@ struct beam {
 	uint64_t epoch;		  /* its value when it was found */
 	uint64_t initial_call, spawner; /* atoms that processes are named by; 0: unknown */
 	uint64_t purger;	  /* likewise, the name of the one that purges modules */
+	uint64_t framed;	  /* 1: a caller's frame pointer lies beneath each return address (beam.c) */
 };
 _Static_assert(sizeof(struct beam) <= RUNTIME_PARAMS * sizeof(uint64_t), "it is passed as params");
 
@@ -114,12 +116,12 @@ static inline uint64_t beam_atom_term(uint64_t number)
 int beam_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		char why[RUNTIME_WHY_MAX]);
 
-/* beam_tables.c: in the data between both addresses: ranges, low, functions and lines. -EAGAIN: not there yet. */
+/* beam_tables.c: in the data between both addresses: ranges, functions and lines. -EAGAIN: not there yet. */
 int beam_find_tables(struct memory *m, uint64_t from, uint64_t to, struct beam *b);
 /* Whether it has loaded less than any system loads at its start. */
 bool beam_is_starting(const struct beam *b, struct memory *m);
 
-/* beam_shared.c: active, unless it is set, and exits, after all else. -ENOENT: such code is not there. */
+/* beam_shared.c: low, active, unless it is set, exits and framed, after all else. -ENOENT: such code is not there. */
 int beam_find_shared(struct memory *m, struct beam *b);
 
 /*

@@ -163,7 +163,7 @@ static void beam_plan(const struct runtime_file *file, struct memory *m, uint32_
 	w->root_keep = 1;
 	w->low = row->heap;
 	w->first.at = row->stop;
-	w->first.bias = -BEAM_GROWN;
+	w->first.bias = b->framed ? 0 : -BEAM_GROWN;
 	w->held.at_reg = HELD_NEVER; /* the copy begins where the heap does, if that is nearer */
 	w->last.at = row->end;
 	w->stride = OTP_WALK_BLOCK;

@@ -7,6 +7,8 @@
  * in force there, without the second one in between, with which a fragment of
  * shared code ends: the same bytes elsewhere do no harm. Where mov %rax,%r13 is
  * directly behind it, another process was chosen (do_schedule): there is no caller.
+ * An emulator that keeps frame pointers has the pointer in the process always:
+ * of it, only that choice is sought.
  */
 #include <errno.h>
 #include <string.h>
@@ -92,7 +94,7 @@ int beam_fetches(const struct beam *b, struct memory *m, struct runtime_code *c)
 	uint32_t n = 0;
 	bool all = len <= BYTES_MAX;
 
-	if (!beam_rows[b->row].erts)
+	if (!beam_rows[b->row].erts || (b->framed && c->kind != BEAM_SHARED))
 		return 0;
 	/* An instruction may lie across pieces. */
 	for (uint64_t at = 0; all && at < len; at = at + size < len ? at + size - OVERLAP : len) {

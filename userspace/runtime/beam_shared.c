@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What BEAM made at its start, beneath its first module: the code that all
- * modules share names the index of the table of modules in force, and among it
- * are functions of a module that is in no table, to which a process' first
- * function returns (erts/emulator/beam/jit/x86: beam_asm.hpp, beam_asm_module.cpp
- * of OTP 24 to 29).
+ * What BEAM made at its start, beneath the first module that it loaded: the code
+ * that all modules share names the index of the table of modules in force, and
+ * among it are functions of a module that is in no table, to which a process'
+ * first function returns (erts/emulator/beam/jit/x86: beam_asm.hpp,
+ * beam_asm_module.cpp of OTP 24 to 29). Modules lie in several areas, of which
+ * later ones are mostly lower, once the first one is full (asmjit, jitallocator.cpp).
  */
 #include <errno.h>
 #include <string.h>
@@ -14,10 +15,16 @@
 
 #define SHARED_MAX (64u << 10)
 #define PAGE	 4096u
+#define GAP	 1024u /* between two modules, in which the shared code may be */
+#define GAPS_MAX 128u  /* that are looked into */
+#define EXITS_NEAR 4096u /* bytes from the exits to the module: some 1000 in each version */
+#define MODULES_READ 64u
 #define NEAR	 (16u << 10) /* between the index in force and the tables of modules */
 #define LOAD_LEN 10u	     /* movabs $address,%rXX */
 #define USE_FAR	 16u	     /* bytes from its end to the load that uses it */
 #define USE_LEN	 3u
+#define ENTER_LEN 4u
+#define ENTERS	 16u /* there are some 80 */
 
 /* mov (%reg),%r12d */
 static bool beam_loads_index(const uint8_t *code, uint8_t reg)
@@ -68,6 +75,54 @@ static uint32_t beam_exits_in(const struct beam *b, struct memory *m, const uint
 	return n;
 }
 
+/*
+ * Emulators that are started with +JPperf keep frame pointers: nearly each part of an instruction begins with push %rbp;
+ * mov %rsp,%rbp then (emit_enter_frame), and none does in others.
+ */
+static bool beam_is_framed(const uint8_t *code, size_t len)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i + ENTER_LEN <= len; i++)
+		n += code[i] == 0x55 && code[i + 1] == 0x48 &&
+		     ((code[i + 2] == 0x89 && code[i + 3] == 0xe5) || (code[i + 2] == 0x8b && code[i + 3] == 0xec));
+	return n >= ENTERS;
+}
+
+/* Whether they lie right beneath a module. */
+static bool beam_has_exits(const struct beam *b, struct memory *m, uint64_t module)
+{
+	uint64_t at = (module & ~7ULL) - EXITS_NEAR, exits[BEAM_EXITS];
+	uint8_t code[EXITS_NEAR];
+
+	return !memory_read(m, at, code, sizeof(code)) && beam_exits_in(b, m, code, sizeof(code), at, exits) == BEAM_EXITS;
+}
+
+/* The first module that was loaded: beneath it is room for what was there before. -ENOENT: no such one. */
+static int beam_find_low(struct memory *m, struct beam *b)
+{
+	struct beam_module of[MODULES_READ];
+	struct beam_ranges r;
+	uint64_t end = 0;
+	uint32_t tried = 0;
+
+	if (memory_read(m, b->ranges, &r, sizeof(r)))
+		return -EFAULT;
+	for (uint64_t i = 0; i < r.n && tried < GAPS_MAX; i++) {
+		if (!(i % MODULES_READ) && memory_read(m, r.modules + sizeof(of[0]) * i, of,
+						       sizeof(of[0]) * MIN(r.n - i, (uint64_t)MODULES_READ)))
+			return -EFAULT;
+		const struct beam_module *here = &of[i % MODULES_READ];
+
+		if (here->start - end >= GAP && ++tried && beam_has_exits(b, m, here->start)) {
+			b->low = here->start;
+			return 0;
+		}
+		end = here->end;
+	}
+	return -ENOENT;
+}
+
 /* The bytes beneath the first module, as far down as they are mapped: how many are behind code's start. */
 static size_t beam_read_shared(struct memory *m, uint64_t low, uint8_t code[SHARED_MAX])
 {
@@ -83,13 +138,17 @@ static size_t beam_read_shared(struct memory *m, uint64_t low, uint8_t code[SHAR
 int beam_find_shared(struct memory *m, struct beam *b)
 {
 	uint8_t code[SHARED_MAX];
+	int err = beam_find_low(m, b);
 	uint64_t low = b->low & ~7ULL;
-	size_t len = beam_read_shared(m, low, code);
+	size_t len = err ? 0 : beam_read_shared(m, low, code);
 	const uint8_t *from = code + SHARED_MAX - len;
 
+	if (err)
+		return err;
 	if (!len)
 		return -EFAULT;
 	if (!b->active)
 		b->active = beam_index_in(b, from, len);
+	b->framed = beam_is_framed(from, len);
 	return b->active && beam_exits_in(b, m, from, len, low - len, b->exits) == BEAM_EXITS ? 0 : -ENOENT;
 }

@@ -277,7 +277,7 @@ def judge_churn(label, highest, samples):
     wrong = collections.Counter()
     for s in samples:
         caller = [n for n in s.stack if re.fullmatch(r"churn:run_[ab]/2", n)]
-        if not caller or s.types[0] != "beam" and not s.stack[0].startswith("memfd:"):
+        if not caller or s.types[0] != "beam" and not s.stack[0].startswith(("memfd:", "[anon]")):
             continue
         family = caller[0][len("churn:run_")]
         inner = s.stack[:s.stack.index(caller[0])]

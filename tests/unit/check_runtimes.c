@@ -872,6 +872,7 @@ START_TEST(unknown_code_is_guessed_at)
 	map_code();
 	code_is_gone = true;
 	ck_assert_int_eq(unwind_code(NSEC_PER_SEC, false), 0);
+	ck_assert(runtimes_read_code(runtimes));
 	ck_assert_uint_eq(stack.count, 1);
 	ck_assert_uint_eq(stack.end, UNWIND_SHORT);
 	ck_assert_str_eq(expand(0, 0), "");

@@ -23,12 +23,16 @@ static void stack_add_kernel(struct whole_stack *w, const struct sample *s)
 		stack_add(w, &(struct frame){.kind = KIND_KERNEL, .flags = i ? FRAME_CALLER : 0, .pc = s->kernel[i]});
 }
 
-/* Code that was generated at run time is named by its perf map or jitdump, or else by what called it. */
+/*
+ * Code that was generated at run time is named by its perf map or jitdump, or else by what called it. Such files keep the
+ * names of code that is gone: beside a runtime whose own memory is read, they are none of the present.
+ */
 static void stack_name_generated(struct pipeline *p, const struct attempt *a, uint32_t index, struct frame *f)
 {
 	if (!f->map || f->map->file->kind != MAPPED_ANON)
 		return;
-	if (a->jit && jit_name_frame(a->jit, f->pc - (f->flags & FRAME_CALLER && f->pc > f->map->start), f))
+	if (a->jit && !runtimes_read_code(p->runtimes) &&
+	    jit_name_frame(a->jit, f->pc - (f->flags & FRAME_CALLER && f->pc > f->map->start), f))
 		return;
 	/* Code of a runtime is called by code of other functions, whatever made it. */
 	if (!runtimes_own_code(p->runtimes))

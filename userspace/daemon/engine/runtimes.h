@@ -125,6 +125,8 @@ void runtimes_set_original(struct runtimes *r, uint32_t i, struct frame *f);
 
 /* Whether a runtime of the process whose stack was begun makes code: what is not known of it may be that runtime's. */
 bool runtimes_own_code(const struct runtimes *r);
+/* Likewise, and its decoder reads it: what is not known was there once, if a file that the runtime has written names it. */
+bool runtimes_read_code(const struct runtimes *r);
 /* Where in its stack the steps out of runtimes' code have read, for a capture, and which registers. Borrowed as the hook. */
 const uint64_t *runtimes_loaded(const struct runtimes *r, uint32_t *ret_nr, uint64_t *ret_regs);
 

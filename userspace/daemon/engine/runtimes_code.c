@@ -17,11 +17,16 @@
 
 /* --- the process --- */
 
+static bool runtimes_makes_code(const struct runtime_slot *s)
+{
+	return s->ops->code && !s->ops->knows_all;
+}
+
 /* Whether a runtime of the process makes code: what is not known of it may be that runtime's. */
 static bool runtimes_has_code(const struct runtime_process *p)
 {
 	for (uint32_t i = 0; p && i < p->nr; i++)
-		if (p->slot[i].ops->code && !p->slot[i].ops->knows_all && p->slot[i].state != SLOT_REFUSED)
+		if (runtimes_makes_code(&p->slot[i]) && p->slot[i].state != SLOT_REFUSED)
 			return true;
 	return false;
 }
@@ -482,6 +487,14 @@ const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct 
 bool runtimes_own_code(const struct runtimes *r)
 {
 	return r->hook.owns;
+}
+
+bool runtimes_read_code(const struct runtimes *r)
+{
+	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)
+		if (runtimes_makes_code(&r->stack_of->slot[i]) && r->stack_of->slot[i].state == SLOT_READY)
+			return true;
+	return false;
 }
 
 const uint64_t *runtimes_loaded(const struct runtimes *r, uint32_t *ret_nr, uint64_t *ret_regs)

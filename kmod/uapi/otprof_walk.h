@@ -158,7 +158,9 @@ struct otp_walk_held {
  * bytes (far): most likely a frame in between is a large one.
  * With held.at_reg, an interpreter has its stack pointer in that register: while its
  * code runs, that goes before first's. In what the code calls, first's is where the
- * copy begins, be it below the stack: then it begins at the lower end. With held.also,
+ * copy begins, be it below the stack: then it begins at the lower end. It is a guess,
+ * below which there may be pages that were never touched: up to the first block that
+ * can be read, the blocks of a page that cannot be are passed by. With held.also,
  * the word there, a counter, follows the root's words; it is 0 where it cannot be read.
  *
  * CHUNKS: the node leads to the coroutine, that to its chunks, innermost first; of
@@ -781,6 +783,20 @@ static __always_inline void otp_walk_next_block(struct otp_walker *w)
 		w->at = w->last + 1 - far;
 }
 
+/*
+ * A block cannot be read: where a stack's copy begins too low, to the first block that begins in the next page; of that page,
+ * less than a block is lost. 0, or 1: the walk is over.
+ */
+static __always_inline int otp_walk_pass_by(struct otp_walker *w)
+{
+	const __u64 page = otp_walk_page(w->at) + OTP_WALK_PAGE;
+
+	if (w->ready.plan.step != OTP_WALK_STACK || !w->ready.plan.held.at_reg || w->frames)
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	w->at = page + ((w->last + 1 - page) & (OTP_WALK_BLOCK - 1));
+	return 0;
+}
+
 /* To the first block of a stack; 0, or 1: the walk is over. */
 static __always_inline int otp_walk_enter_stack(struct otp_walker *w)
 {
@@ -1276,7 +1292,7 @@ static __always_inline int otp_walk_frame(struct otp_walker *w, __u32 words)
 	if (refusal)
 		return otp_walk_over(w, refusal);
 	if (otp_walk_row(w))
-		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+		return otp_walk_pass_by(w);
 	otp_walk_mend(w);
 	for (i = 0; i < OTP_WALK_SUBS; i++) {
 		if (i >= w->ready.plan.nr_subs)

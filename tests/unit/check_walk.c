@@ -14,13 +14,14 @@ static union {
 } memory;
 
 static uint64_t lowest; /* readable address */
+static uint64_t hole, hole_end; /* not readable */
 static uint32_t reads;
 
 static int read_memory(void *to, uint64_t len, uint64_t from)
 {
 	reads++;
 	ck_assert(len && len <= 1024 && len % 8 == 0);
-	if (from < MAX(AT, lowest) || from - AT > MEMORY - len)
+	if (from < MAX(AT, lowest) || from - AT > MEMORY - len || (from < hole_end && from + len > hole))
 		return -1;
 	memcpy(to, memory.byte + (from - AT), len);
 	return 0;
@@ -560,6 +561,57 @@ START_TEST(an_interpreter_has_its_stack_pointer_in_a_register)
 	run(&p, 0);
 	expect_copied(LOW);
 	w.pc = 0;
+}
+END_TEST
+
+/* From a page on that can be read; a block that lies across its beginning is left out. */
+START_TEST(what_was_never_touched_below_a_stack_is_passed_by)
+{
+	struct otp_walk p = left_stack(LOW - 0x3f8, 0);
+
+	poke(NODE(0), LOW - 0x2000);
+	p.held.at_reg = 1;
+	hole = LOW - 0x2000;
+	for (hole_end = LOW - 0x1000; hole_end <= LOW; hole_end += 0x1000) {
+		run(&p, 0);
+		ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+		ck_assert_uint_eq(word(1), LOW - 0x3f8);
+		ck_assert_uint_eq(word(2), hole_end == LOW ? HIGH - 7 * OTP_WALK_BLOCK : HIGH - 16 * OTP_WALK_BLOCK);
+		ck_assert_uint_eq(head.frames, hole_end == LOW ? 7 : 16);
+		ck_assert_uint_lt(w.reads, 2 * OTP_WALK_FAULT);
+		w.taken = 0;
+	}
+	/* Several pages, and all. */
+	p.first.bias = -0x1800;
+	hole_end = LOW;
+	run(&p, 0);
+	ck_assert_uint_eq(head.frames, 7);
+	w.taken = 0;
+	hole_end = HIGH;
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, 0);
+	hole = hole_end = 0;
+}
+END_TEST
+
+START_TEST(a_stack_is_copied_up_to_what_cannot_be_read)
+{
+	struct otp_walk p = left_stack(LOW + 8, 0);
+
+	hole = LOW;
+	hole_end = LOW + 200;
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_UNREADABLE);
+	ck_assert_uint_eq(head.frames, 0);
+	hole = hole_end = 0;
+	p.held.at_reg = 1;
+	poke(NODE(0), AT + MEMORY - 1000);
+	poke(NODE(0) + 8, AT + MEMORY + 1000);
+	poke(NODE(0) + 16, AT + MEMORY - 992);
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_UNREADABLE);
+	ck_assert_uint_gt(head.frames, 0);
 }
 END_TEST
 
@@ -1117,6 +1169,8 @@ Suite *walk_suite(void)
 	tcase_add_test(t, the_blocks_of_a_stack_fit_a_sample);
 	tcase_add_test(t, a_stack_that_the_thread_is_on_is_not_copied);
 	tcase_add_test(t, an_interpreter_has_its_stack_pointer_in_a_register);
+	tcase_add_test(t, what_was_never_touched_below_a_stack_is_passed_by);
+	tcase_add_test(t, a_stack_is_copied_up_to_what_cannot_be_read);
 	tcase_add_test(t, another_word_is_copied_with_the_roots);
 	tcase_add_loop_test(t, a_stack_pointer_out_of_its_stack_is_not_followed, 0, 4);
 	tcase_add_test(t, another_saved_stack_pointer_goes_before);

@@ -141,7 +141,7 @@ static int beam_stack(const struct runtime_attached *a, const uint64_t *root, ui
 
 /*
  * Offsets: erts/emulator/beam/erl_process.h; read off processes of OTP 23.2.6, 25.2.3, 27.3.4 and 29.1.2. Those of
- * OTP 28 are between two that are alike. The end of the heap is before stop in each.
+ * OTP 28 are between two that are alike. The end of the heap is right before stop in each.
  */
 const struct beam_row beam_rows[] = {
 	{.erts = 13, .process = 0xa8, .stop = 0x58, .heap = 0x80, .end = 0x88, .reds = 0x118, .md5 = 16,

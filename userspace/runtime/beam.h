@@ -19,10 +19,10 @@
 #define BEAM_EXITS  2
 #define BEAM_SLOTS  1024 /* words of a frame: as many as an instruction can name */
 /*
- * Bytes by which the stack may be longer than the process has it. Of a process that compiles, 256 are enough for 96 % of the
- * stacks that are. Beneath a stack may be a page that was never touched: then nothing is copied, the rarer the fewer they are.
+ * Bytes by which the stack may be longer than the process has it. Of the samples of a process that compiles, 0.6 % are in C
+ * code whose caller is not in the copy with 256, 0.4 % with 1024, 0.25 % with these.
  */
-#define BEAM_GROWN  256
+#define BEAM_GROWN  2048
 
 /* Struct ErtsCodeInfo, which lies before each function's code. */
 #define BEAM_INFO_MFA	16
@@ -68,6 +68,7 @@ struct beam_row {
 	int16_t registered, dictionary, initial; /* its name (struct reg_proc), its dictionary, the function that it began with */
 };
 extern const struct beam_row beam_rows[];
+#define BEAM_TO_HEAP_END 8 /* before stop: where the heap ends, as the process has noted it */
 
 struct beam {
 	uint64_t ranges;	  /* the tables of modules by address, one for each code index */

@@ -161,10 +161,10 @@ static void beam_plan(const struct runtime_file *file, struct memory *m, uint32_
 	w->root_at = w->nr_chain;
 	w->root_off = row->stop;
 	w->root_keep = 1;
-	w->low = row->heap;
+	w->low = (int16_t)(row->stop - BEAM_TO_HEAP_END);
 	w->first.at = row->stop;
 	w->first.bias = b->framed ? 0 : -BEAM_GROWN;
-	w->held.at_reg = HELD_NEVER; /* the copy begins where the heap does, if that is nearer */
+	w->held.at_reg = HELD_NEVER; /* the copy begins where the heap ends, if that is nearer */
 	w->last.at = row->end;
 	w->stride = OTP_WALK_BLOCK;
 	w->keep = (1u << OTP_WALK_WORDS) - 1;

@@ -165,7 +165,6 @@ void beam_loop_plan(const struct beam *b, struct otp_walk *w)
 	const struct beam_row *row = &beam_rows[b->row];
 
 	w->root_keep |= (uint16_t)(1u << (row->heap - row->stop) / 8);
-	w->low = (int16_t)(row->stop - 8); /* where the heap ends */
 	w->first.bias = -GROWN;
 	w->held = (struct otp_walk_held){.code = b->loop, .code_len = (uint32_t)(b->loop_end - b->loop), .at_reg = R13};
 }

@@ -358,7 +358,7 @@ START_TEST(a_frame_ends_at_the_next_return_address)
 	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), 0);
 	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
 	ck_assert_uint_eq(step.sp, STACK + 24);
-	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP | RUNTIME_STEP_DATA);
 	reg[6] = step.fp;
 	reg[7] = step.sp;
 	at = (struct runtime_place){.pc = step.pc, .valid = 3 << 6, .reg = reg, .load = word_of_world};
@@ -367,6 +367,11 @@ START_TEST(a_frame_ends_at_the_next_return_address)
 	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
 }
 END_TEST
+
+static void set_framed(void)
+{
+	((struct beam *)(void *)attached.param)->framed = 1;
+}
 
 /* A caller of C code: the registers are those of the thread's own stack. */
 static int step_from_native(uint64_t left_sp, uint64_t rbp, struct runtime_step *ret)
@@ -467,6 +472,7 @@ START_TEST(the_stack_pointer_may_be_fetched_in_the_next_piece)
 	put64(STACK, BW_EXIT);
 	put(BW_SHARED + 0x340, fetch, sizeof(fetch));
 	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x340, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
 	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x33e, &step), 0);
 	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x345, &step), -ENOENT);
 }
@@ -512,6 +518,32 @@ START_TEST(the_caller_of_a_fragment_need_not_have_the_tag_of_one)
 	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x60);
 	ck_assert_int_eq(step_from_native(STACK, STACK + 8, &step), 0);
 	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x60);
+}
+END_TEST
+
+/* Its words are all written; not so where a part of an instruction was called. */
+START_TEST(a_caller_of_a_function_is_left_where_its_code_is_not_known)
+{
+	const uint64_t reg[OTP_REGS_MAX] = {[6] = STACK, [7] = STACK};
+	const struct runtime_place at = {.pc = 0x1234, .valid = 3 << 6, .reg = reg, .load = word_of_world};
+	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
+	const struct runtime_code unknown = {0};
+	struct runtime_step step = {0};
+
+	put64(STACK, 15);
+	put64(STACK + 8, BW_INFO(0, 1) + 0x50);
+	ck_assert_int_eq(runtime_beam.step(&attached, &unknown, &at, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP | RUNTIME_STEP_DATA);
+	ck_assert_int_eq(step_from_shared_at(BW_SHARED + 0x348, STACK, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP);
+	/* C code that may look at the stack. */
+	put(BW_SHARED + 0x348, fetch, sizeof(fetch));
+	ck_assert_int_eq(step_from_shared_at(BW_SHARED + 0x348, 0, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP | RUNTIME_STEP_DATA);
+	set_framed();
+	ck_assert_int_eq(step_from_shared_at(BW_SHARED + 0x348, 0, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP);
 }
 END_TEST
 
@@ -695,11 +727,6 @@ END_TEST
 
 /* --- frame pointers --- */
 
-static void set_framed(void)
-{
-	((struct beam *)(void *)attached.param)->framed = 1;
-}
-
 /* A frame of one word, beneath it the caller's, whose frame is the outermost one. */
 static void put_frame_pointers(void)
 {
@@ -731,7 +758,7 @@ START_TEST(a_frame_pointer_in_the_stack_is_no_caller)
 	ck_assert_int_eq(step_framed(BW_INFO(0, 0) + 0x40, true, STACK, 0, &step), 0);
 	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
 	ck_assert_uint_eq(step.sp, STACK + 24);
-	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP | RUNTIME_STEP_DATA);
 	ck_assert_int_eq(step_framed(step.pc, false, step.sp, 0, &step), 0);
 	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
 }
@@ -1160,6 +1187,7 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, the_stack_pointer_may_be_fetched_in_the_next_piece);
 	tcase_add_loop_test(t, what_is_fetched_behind_the_end_of_a_fragment_is_of_another_call, 0, 2);
 	tcase_add_test(t, the_caller_of_a_fragment_need_not_have_the_tag_of_one);
+	tcase_add_test(t, a_caller_of_a_function_is_left_where_its_code_is_not_known);
 	tcase_add_test(t, the_choice_of_a_process_is_a_root);
 	tcase_add_test(t, a_function_with_too_many_ways_back_is_left_by_none);
 	tcase_add_test(t, a_stack_that_was_not_copied_has_no_caller);

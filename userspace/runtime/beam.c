@@ -96,10 +96,22 @@ static int beam_load(const struct beam *b, const struct runtime_place *at, uint6
 	return at->load(at->ctx, *sp, ret);
 }
 
+/*
+ * The caller of a function has written its whole frame, so that it is left by tags alone: also where its code is not known by
+ * now, as that of modules which come and go. Of what calls shared code, new words of a frame may be old ones, unless that
+ * has told the process of its stack: then C code may look at it. With frame pointers, that is always told.
+ */
+static uint32_t beam_caller_flags(const struct beam *b, const struct runtime_code *c, const struct runtime_place *at)
+{
+	const bool told = !b->framed && !at->exact && at->left_sp && beam_is_fetched(c, at->pc);
+
+	return RUNTIME_STEP_FP | (b->loop || c->kind == BEAM_FUNCTION || told ? RUNTIME_STEP_DATA : 0);
+}
+
 static int beam_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		     struct runtime_step *ret)
 {
-	const uint32_t data = beam_of(a)->loop ? RUNTIME_STEP_DATA : 0;
+	const bool loop = beam_of(a)->loop;
 	uint64_t sp, word;
 	uint32_t slots;
 
@@ -115,11 +127,11 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 	for (uint32_t i = 0; i < slots; i++, sp += 8) {
 		if (beam_load(beam_of(a), at, &sp, &word))
 			return -EFAULT;
-		if (!beam_is_return(beam_of(a), c, at->pc, i, word) || (!i && data && beam_loop_is_own_word(c, at, word)))
+		if (!beam_is_return(beam_of(a), c, at->pc, i, word) || (!i && loop && beam_loop_is_own_word(c, at, word)))
 			continue;
 		ret->pc = word;
 		ret->sp = ret->fp = ret->cfa = sp + 8;
-		ret->flags = beam_is_exit(beam_of(a), word) ? RUNTIME_STEP_ROOT : RUNTIME_STEP_FP | data;
+		ret->flags = beam_is_exit(beam_of(a), word) ? RUNTIME_STEP_ROOT : beam_caller_flags(beam_of(a), c, at);
 		return 0;
 	}
 	return -ENOENT;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An Erlang program whose functions differ only by name and know how much they ran: names, lines, callers and shares of
 what BEAM's JIT compiler made; one whose processes do, by their labels; and one whose frames begin on old return
-addresses. Each also with the emulator's frame pointers, as performance engineers start it. ERLANG=long runs longer; ERLANG=all: every version that is in a root of CHROOTS too; another value: those of them
+addresses. Each also with the emulator's frame pointers, as performance engineers start it.
+ERLANG=long runs longer; ERLANG=all: every version that is in a root of CHROOTS too; another value: those of them
 that match it, as "sid$". With any of these, also a program that loads and purges modules, for SECONDS of CPU time."""
 import collections
 import glob
@@ -105,8 +106,8 @@ def run_program(erlang, name, seconds=SECONDS, *options):
     shutil.copy(os.path.join(PROGRAMS, name + ".erl"), directory)
     env = dict(os.environ, ERL_CRASH_DUMP=os.path.join(inner, "dump"), HOME=inner, LC_ALL="C.UTF-8")
     subprocess.run(enter + ["erlc", "-o", inner, os.path.join(inner, name + ".erl")], check=True, env=env)
-    p = lib.start(enter + ["erl", *erlang.flags, "-noshell", "-pa", inner, "-run", name, "main", str(seconds), *options], stdout=subprocess.PIPE,
-                  text=True, env=env)
+    p = lib.start(enter + ["erl", *erlang.flags, "-noshell", "-pa", inner, "-run", name, "main", str(seconds), *options],
+                  stdout=subprocess.PIPE, text=True, env=env)
     text, _ = p.communicate(timeout=seconds * 60)
     remove_perf_files(root, p.pid)
     return p, text

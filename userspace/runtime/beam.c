@@ -33,7 +33,8 @@ static bool beam_has(const struct runtime_place *at, unsigned reg)
 }
 
 /* The process' stack pointer, where the frame has called C code, which runs on the thread's own stack. */
-static bool beam_left_stack(const struct beam *b, const struct runtime_code *c, const struct runtime_place *at, uint64_t *ret)
+static bool beam_left_stack(const struct beam *b, const struct runtime_code *c, const struct runtime_place *at,
+			    uint64_t *ret)
 {
 	if (!at->left_sp || c->word[BEAM_CROWDED_WORD] & BEAM_CROWDED_FETCHES)
 		return false;
@@ -46,7 +47,8 @@ static bool beam_left_stack(const struct beam *b, const struct runtime_code *c, 
 }
 
 /* The process' stack pointer. Where a frame has called another one, both stack and frame pointer are that: step says so. */
-static bool beam_process_stack(const struct beam *b, const struct runtime_code *c, const struct runtime_place *at, uint64_t *ret)
+static bool beam_process_stack(const struct beam *b, const struct runtime_code *c, const struct runtime_place *at,
+			       uint64_t *ret)
 {
 	bool own = beam_has(at, RSP) && (at->exact || (beam_has(at, RBP) && at->reg[RBP] == at->reg[RSP]));
 

@@ -739,6 +739,86 @@ START_TEST(a_compiled_frame_is_left_at_each_of_its_instructions)
 }
 END_TEST
 
+/* Code behind the first call; instructions begin at odd offsets there, as zeros are two bytes each. */
+#define PUSHES (HW_CALL + 5)
+
+static void read_with(const void *bytes, size_t len)
+{
+	put(HW_CODE + PUSHES, bytes, len);
+	memset(&made, 0, sizeof(made));
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+}
+
+static void expect_words(uint64_t at, bool exact, uint32_t more)
+{
+	at_rsp(6 + more);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + at, exact), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 8 * (6 + more));
+	ck_assert_uint_eq(step.fp, 0xcc);
+}
+
+START_TEST(words_that_compiled_code_takes_for_a_while_lie_beneath_its_frame)
+{
+	/* sub rsp, 8; push rax; pop rax; sub rsp, 16; call +0; jp -2; add rsp, 16; add rsp, 8; nop */
+	read_with("\x48\x83\xec\x08\x50\x58\x48\x83\xec\x10\xe8\0\0\0\0\x7a\xfe\x48\x83\xc4\x10\x48\x83\xc4\x08\x90", 26);
+	expect_words(0, true, 0);
+	expect_words(4, true, 1);
+	expect_words(5, true, 2);
+	expect_words(6, true, 1);
+	expect_words(10, true, 3);
+	expect_words(15, false, 3); /* the call returns there */
+	expect_words(17, true, 3);
+	expect_words(21, true, 1);
+	expect_words(25, true, 0);
+}
+END_TEST
+
+START_TEST(pushed_arguments_are_taken_away_by_who_is_called)
+{
+	/* push rsi; push rdi; call +0; pop rdi; pop rsi; nop */
+	read_with("\x56\x57\xe8\0\0\0\0\x5f\x5e\x90", 10);
+	expect_words(1, true, 1);
+	expect_words(2, true, 2);
+	expect_words(7, false, 0);
+	expect_words(7, true, 2);
+	expect_words(9, true, 0);
+}
+END_TEST
+
+START_TEST(what_is_not_given_back_before_a_jump_is_not_known)
+{
+	/* push rax; jmp +0; nop; pop rax */
+	read_with("\x50\xeb\x00\x90\x58", 5);
+	expect_words(1, true, 0);
+	expect_words(3, true, 0);
+}
+END_TEST
+
+START_TEST(a_second_prologue_takes_no_words)
+{
+	/* push rbp; sub rsp, 0x20; nop; push rax; pop rax; add rsp, 0x20; pop rbp; ret */
+	read_with("\x55\x48\x83\xec\x20\x90\x50\x58\x48\x83\xc4\x20\x5d\xc3", 14);
+	expect_words(5, true, 0);
+	expect_words(7, true, 1);
+	expect_words(8, true, 0);
+}
+END_TEST
+
+START_TEST(of_more_ranges_than_a_region_has_words_the_last_are_not_known)
+{
+	const uint32_t room = HOTSPOT_RANGES_MAX - 1; /* one is the epilogue's */
+	uint8_t pairs[2 * 20];
+
+	for (size_t i = 0; i < sizeof(pairs); i += 2)
+		memcpy(pairs + i, "\x50\x58", 2); /* push rax; pop rax */
+	read_with(pairs, sizeof(pairs));
+	expect_words(1, true, 1);
+	expect_words(2 * (room - 1) + 1, true, 1);
+	expect_words(2 * room + 1, true, 0);
+}
+END_TEST
+
 static void interpreted_frame(void)
 {
 	at_rsp(1 + 20);
@@ -1062,6 +1142,11 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
 	tcase_add_test(t, free_blocks_and_other_addresses_have_no_code);
 	tcase_add_test(t, a_compiled_frame_is_left_at_each_of_its_instructions);
+	tcase_add_test(t, words_that_compiled_code_takes_for_a_while_lie_beneath_its_frame);
+	tcase_add_test(t, pushed_arguments_are_taken_away_by_who_is_called);
+	tcase_add_test(t, what_is_not_given_back_before_a_jump_is_not_known);
+	tcase_add_test(t, a_second_prologue_takes_no_words);
+	tcase_add_test(t, of_more_ranges_than_a_region_has_words_the_last_are_not_known);
 	tcase_add_test(t, an_interpreted_frame_says_its_method_and_bytecode);
 	tcase_add_test(t, a_method_that_is_being_entered_has_no_frame_yet);
 	tcase_add_test(t, an_adapter_has_the_callers_stack_pointer_once_it_took_the_return_address);

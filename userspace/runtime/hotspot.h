@@ -127,9 +127,26 @@ enum hotspot_word {
 	HOTSPOT_PUSHED, /* offset from which on the frame pointer is pushed, before the frame is made; 0: never */
 	HOTSPOT_MADE,	/* offset from which on the frame is made */
 	HOTSPOT_SAVED,	/* offset from which on it holds the caller's frame pointer */
-	HOTSPOT_EPILOGUES, /* then of each: offset at which the frame is taken down << 32 | offset behind its return */
+	HOTSPOT_RANGES, /* then HOTSPOT_RANGE of each where it is another one; 0: no more */
 };
-#define HOTSPOT_EPILOGUES_MAX (RUNTIME_CODE_WORDS - HOTSPOT_EPILOGUES)
+#define HOTSPOT_RANGES_MAX (RUNTIME_CODE_WORDS - HOTSPOT_RANGES)
+
+/*
+ * From an offset up to another one so many words lie beneath the frame (hotspot_pushed.c). 0: the frame is taken down, from
+ * the pop of the frame pointer at the first one to behind the return.
+ */
+#define HOTSPOT_RANGE(from, end, words) ((uint64_t)(from) << 32 | (uint64_t)(words) << 26 | (end))
+#define HOTSPOT_RANGE_WORDS	31u
+#define HOTSPOT_RANGE_ARGUMENTS (1ULL << 31) /* what is called there takes them away, as the callee's kind tells */
+_Static_assert(RUNTIME_CODE_BYTES <= 1 << 26, "a range holds any offset");
+
+struct hotspot_range { uint32_t from, end, words; bool arguments; };
+
+static inline struct hotspot_range hotspot_range(uint64_t word)
+{
+	return (struct hotspot_range){.from = (uint32_t)(word >> 32), .end = word & ((1u << 26) - 1),
+				      .words = word >> 26 & HOTSPOT_RANGE_WORDS, .arguments = word & HOTSPOT_RANGE_ARGUMENTS};
+}
 
 /*
  * hotspot_depth.c: words of a region that is hand-written code, HOTSPOT_STUB, whose first byte is where it is entered.

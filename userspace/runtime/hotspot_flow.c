@@ -19,6 +19,8 @@ static bool flow_take(void *ctx, const struct x86_insn *i, uint32_t end)
 	int64_t to = (int64_t)end + (jumps ? i->n : 0);
 	struct hotspot_flow *f = ctx;
 
+	if (f->pushed)
+		hotspot_pushed_take(f->pushed, i, end);
 	if (!jumps && i->kind != INSN_RET && i->kind != INSN_END)
 		return true;
 	f->jump[f->nr_jumps++] = (struct flow_jump){

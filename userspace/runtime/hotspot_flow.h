@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/hotspot_pushed.h"
 #include "runtime/memory.h"
 
 #define FLOW_BYTES (128u << 10)
@@ -58,6 +59,7 @@ struct hotspot_flow {
 	uint32_t nr_jumps, nr_marks, nr_blocks, nr_loops;
 	uint32_t end; /* of the last block */
 	const struct flow_mark *marks; /* borrowed from read on */
+	struct hotspot_pushed *pushed; /* borrowed: is shown each instruction; NULL: none is */
 	struct flow_jump jump[FLOW_JUMPS];
 	struct flow_block block[FLOW_BLOCKS];
 	struct flow_edge edge[2 * FLOW_BLOCKS];

@@ -38,6 +38,7 @@ struct nmethod {
 	struct flow_mark marks[PCS_MAX];
 	uint32_t loop; /* the node of the method's only loop, where nothing is inlined; RUNTIME_NO_NODE: not known */
 	struct hotspot_flow flow;
+	struct hotspot_pushed pushed;
 };
 
 /* --- where its parts are --- */
@@ -364,6 +365,8 @@ static void nmethod_rows(struct nmethod *n, uint32_t nr, uint32_t root, uint32_t
 	int err;
 
 	nmethod_find_loop(n);
+	hotspot_pushed_begin(&n->pushed, &n->made->code);
+	n->flow.pushed = &n->pushed;
 	hotspot_flow_read(&n->flow, n->memory, n->made->code.start, from, nr_marks ? size : 0, n->marks, nr_marks);
 	/* Until its frame is there, nothing that was inlined runs. */
 	runtime_code_add_row(n->made, 0, begin);

@@ -125,10 +125,10 @@ static void hotspot_epilogues_in(const uint8_t *code, size_t len, size_t stop, u
 {
 	uint32_t down;
 
-	for (uint32_t i = 0; i < stop && *nr < HOTSPOT_EPILOGUES_MAX; i++)
+	for (uint32_t i = 0; i < stop && *nr < HOTSPOT_RANGES_MAX; i++)
 		if (hotspot_is_epilogue(code, len, i, frame, &down))
-			c->word[HOTSPOT_EPILOGUES + (*nr)++] =
-				(uint64_t)(offset + down) << 32 | (offset + hotspot_return_end(code, len, down + 1));
+			c->word[HOTSPOT_RANGES + (*nr)++] =
+				HOTSPOT_RANGE(offset + down, offset + hotspot_return_end(code, len, down + 1), 0);
 }
 
 void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uint64_t frame, struct runtime_code *c)
@@ -141,7 +141,7 @@ void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uin
 	c->word[HOTSPOT_MADE] = c->word[HOTSPOT_SAVED] = complete;
 	if (len && !memory_read(m, code, bytes, len))
 		hotspot_prologue(bytes, len, frame, c);
-	for (size_t at = 0; at < size && nr < HOTSPOT_EPILOGUES_MAX; at += PIECE - OVERLAP) {
+	for (size_t at = 0; at < size && nr < HOTSPOT_RANGES_MAX; at += PIECE - OVERLAP) {
 		len = MIN(size - at, (size_t)PIECE);
 		if (memory_read(m, code + at, bytes, len))
 			return;

@@ -184,12 +184,15 @@ static int hotspot_step_adapter(const struct hotspot *h, const struct runtime_pl
 
 /* --- compiled code --- */
 
-static bool hotspot_step_in_epilogue(const struct runtime_code *c, uint64_t offset, uint64_t *ret_down)
+/* Where the stack pointer is elsewhere than beneath the frame. Return addresses: pc is behind the call, and may be the end. */
+static bool hotspot_step_range(const struct runtime_code *c, const struct runtime_place *at, struct hotspot_range *ret)
 {
-	for (uint32_t i = HOTSPOT_EPILOGUES; i < RUNTIME_CODE_WORDS && c->word[i]; i++) {
-		*ret_down = c->word[i] >> 32;
-		if (offset >= *ret_down && offset < (uint32_t)c->word[i])
-			return true;
+	const uint64_t offset = at->pc - c->start - !at->exact;
+
+	for (uint32_t i = HOTSPOT_RANGES; i < RUNTIME_CODE_WORDS && c->word[i]; i++) {
+		*ret = hotspot_range(c->word[i]);
+		if (offset >= ret->from && offset < ret->end)
+			return at->exact || (ret->words && !ret->arguments);
 	}
 	return false;
 }
@@ -197,15 +200,16 @@ static bool hotspot_step_in_epilogue(const struct runtime_code *c, uint64_t offs
 /* Bytes from the stack pointer to the caller's, and whether the caller's frame pointer lies beneath the return address. */
 static uint64_t hotspot_step_depth(const struct runtime_code *c, const struct runtime_place *at, bool *ret_saved)
 {
-	uint64_t offset = at->pc - c->start, down;
+	uint64_t offset = at->pc - c->start;
+	struct hotspot_range range;
 
 	*ret_saved = true;
+	if (hotspot_step_range(c, at, &range)) {
+		*ret_saved = range.words || offset == range.from;
+		return range.words ? c->word[HOTSPOT_FRAME] + 8 * range.words : (*ret_saved ? 16 : 8);
+	}
 	if (!at->exact)
 		return c->word[HOTSPOT_FRAME];
-	if (hotspot_step_in_epilogue(c, offset, &down)) {
-		*ret_saved = offset == down;
-		return *ret_saved ? 16 : 8;
-	}
 	if (offset >= c->word[HOTSPOT_MADE]) {
 		*ret_saved = offset >= c->word[HOTSPOT_SAVED];
 		return c->word[HOTSPOT_FRAME];

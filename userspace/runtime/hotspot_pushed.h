@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where compiled code of HotSpot has more on the stack than its frame: words that it pushes, or takes, to give them back some
+ * instructions on. Numbers pass to the x87 unit through such a word (OpenJDK, x86_64.ad, modD_reg; until 9 the functions of
+ * Math), C1 pushes arguments of its stubs (c1_LIRAssembler_x86.cpp), intrinsics save registers (macroAssembler_x86.cpp).
+ *
+ * Private to hotspot*.c. Called by decoders, for each instruction, in the order of the code. What is not given back before
+ * control goes elsewhere is not known.
+ */
+#ifndef OTP_RUNTIME_HOTSPOT_PUSHED_H
+#define OTP_RUNTIME_HOTSPOT_PUSHED_H
+
+#include <stdint.h>
+
+#include "runtime/code.h"
+#include "unwind/x86_insn.h"
+
+#define PUSHED_MAX 8 /* ranges of one that is given back */
+
+struct hotspot_pushed {
+	struct runtime_code *code; /* borrowed: whose words become the ranges */
+	uint32_t words, from;	   /* now, and from which offset on */
+	bool by_push;		   /* a call in it takes them for arguments */
+	bool frame_pointer;	   /* the last instruction has pushed it */
+	uint32_t nr;
+	uint64_t range[PUSHED_MAX];
+};
+
+/* Of a region whose frame is known. */
+void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code *c);
+/* An instruction behind the prologue, and the offset at which it ends. */
+void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end);
+
+#endif

@@ -1057,6 +1057,33 @@ START_TEST(for_a_check_of_a_subtype_the_caller_has_pushed_two_words)
 }
 END_TEST
 
+/* Until their frame is there, the frame pointer is still that of native code, which has its own frame. */
+START_TEST(stubs_that_native_code_calls_lead_back_to_it)
+{
+	const uint64_t native = 0x7f0012345678;
+
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			hotspot_put_stubs(17);
+		else
+			put_pushes("upcall_stub_(LL)I", 18, 0);
+		((struct hotspot *)attached.param)->call_return = i ? HW_STUB + 8 : 0;
+		put(i ? HW_STUB : HW_CODE, "\x55\x48\x8b\xec\x48\x83\xec\x20\x90", 9); /* push rbp; mov rbp, rsp; sub rsp, 32 */
+		ck_assert_int_eq(code_at(i ? HW_STUB : HW_CODE), 0);
+		ck_assert_uint_eq(made.code.kind, HOTSPOT_UPCALL);
+		for (uint32_t at = 0, words = 1; at < 8; at += at ? 3 : 1, words = 2) {
+			at_rsp(MAX(words, 2u));
+			stack[words - 1] = native;
+			regs[6] = STACK + 8 * 20;
+			ck_assert_int_eq(step_at(HOTSPOT_UPCALL, at, true), 0);
+			ck_assert_uint_eq(step.pc, native);
+			ck_assert_uint_eq(step.sp, STACK + 8 * words);
+			ck_assert_uint_eq(step.fp, words == 1 ? STACK + 8 * 20 : 0xcc);
+		}
+	}
+}
+END_TEST
+
 START_TEST(of_a_blob_of_many_stubs_only_what_a_descriptor_tells_of_has_a_depth)
 {
 	struct hotspot_depth d;
@@ -1154,6 +1181,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, hand_written_code_has_a_frame_pointer_or_no_frame);
 	tcase_add_test(t, hand_written_code_is_left_by_what_it_has_pushed);
 	tcase_add_test(t, for_a_check_of_a_subtype_the_caller_has_pushed_two_words);
+	tcase_add_test(t, stubs_that_native_code_calls_lead_back_to_it);
 	tcase_add_test(t, of_a_blob_of_many_stubs_only_what_a_descriptor_tells_of_has_a_depth);
 	tcase_add_test(t, the_barrier_at_a_methods_entry_has_a_word_above_its_frame);
 	tcase_add_test(t, a_frame_beyond_the_copied_stack_is_missing);

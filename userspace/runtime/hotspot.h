@@ -116,6 +116,7 @@ enum hotspot_kind {
 	HOTSPOT_ENTRY,	     /* one that begins a method: its frame may not be there yet */
 	HOTSPOT_ADAPTER,     /* between compiled and interpreted callers and callees: on the way in */
 	HOTSPOT_STUB,	     /* hand-written: a frame pointer, or no frame at all */
+	HOTSPOT_UPCALL,      /* as STUB; native code calls it, and it calls Java */
 	HOTSPOT_SUBTYPE,     /* as STUB; the caller has pushed two words for it (c1_LIRAssembler_x86.cpp, slow_subtype_check) */
 	HOTSPOT_BARRIER,     /* as STUB: to which a virtual thread returns while its callers are in the heap */
 	HOTSPOT_YIELD,	     /* as COMPILED: what a virtual thread waits in; its callers are being put into the heap */

@@ -159,6 +159,12 @@ static bool hotspot_is_called(const char *name)
 	return !strstr(name, "forward_exception");
 }
 
+/* By JNI, or (since 21, upcallLinker_x86_64.cpp) by a pointer that the program has made of a method. */
+static bool hotspot_is_upcall(const struct hotspot *h, const char *name, const struct runtime_code *c)
+{
+	return hotspot_begins(name, "upcall_stub") || (h->call_return >= c->start && h->call_return < c->end);
+}
+
 static int hotspot_by_hand(const struct hotspot *h, struct memory *m, const struct blob *b, uint64_t pc,
 			   struct runtime_code *c)
 {
@@ -173,6 +179,8 @@ static int hotspot_by_hand(const struct hotspot *h, struct memory *m, const stru
 		begins = hotspot_stub(h, m, pc, c);
 	if (c->kind == HOTSPOT_STUB && begins)
 		hotspot_depth_read(m, c);
+	if (c->kind == HOTSPOT_STUB && begins && hotspot_is_upcall(h, b->name, c))
+		c->kind = HOTSPOT_UPCALL;
 	if (hotspot_is_c1_stub(b->name) && strstr(b->name, "slow_subtype_check"))
 		c->kind = HOTSPOT_SUBTYPE;
 	return 0;

@@ -261,7 +261,7 @@ static bool hotspot_step_has_fp(const struct runtime_place *at)
 	return hotspot_step_has(at, RBP) && at->reg[RBP] % 8 == 0 && at->reg[RBP] >= at->reg[RSP];
 }
 
-/* By its instructions. Where it was not entered by Java's code, or not at its first byte, something else lies there. */
+/* By its instructions. Where it was not entered by whom it is for, or not at its first byte, something else lies there. */
 static int hotspot_step_by_depth(const struct hotspot *h, const struct runtime_code *c, const struct runtime_place *at,
 				 struct runtime_step *ret)
 {
@@ -271,7 +271,7 @@ static int hotspot_step_by_depth(const struct hotspot *h, const struct runtime_c
 	if (err || !hotspot_step_has(at, RSP) || (d.by_fp && !hotspot_step_has_fp(at)))
 		return -ENOENT;
 	err = d.by_fp ? hotspot_step_by_fp(at, at->reg[RBP], ret) : hotspot_step_frameless(at, d.depth, ret);
-	if (err || !hotspot_step_is_code(h, ret->pc))
+	if (err || hotspot_step_is_code(h, ret->pc) == (c->kind == HOTSPOT_UPCALL))
 		return -ENOENT;
 	if (!d.by_fp && d.saved) {
 		ret->flags |= RUNTIME_STEP_FP;
@@ -317,6 +317,7 @@ static int hotspot_step_by_kind(const struct hotspot *h, const struct runtime_co
 	case HOTSPOT_ADAPTER:
 		return hotspot_step_adapter(h, at, ret);
 	case HOTSPOT_STUB:
+	case HOTSPOT_UPCALL:
 	case HOTSPOT_SUBTYPE:
 	case HOTSPOT_BARRIER:
 		return hotspot_step_stub(h, c, at, ret);

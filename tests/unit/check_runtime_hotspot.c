@@ -786,12 +786,20 @@ START_TEST(pushed_arguments_are_taken_away_by_who_is_called)
 }
 END_TEST
 
-START_TEST(what_is_not_given_back_before_a_jump_is_not_known)
+/* As texts are compared: what is pushed is given back on each of several ways. */
+START_TEST(behind_a_jump_there_is_what_others_lead_there_with)
 {
-	/* push rax; jmp +0; nop; pop rax */
-	read_with("\x50\xeb\x00\x90\x58", 5);
-	expect_words(1, true, 0);
-	expect_words(3, true, 0);
+	/* push rax; jne 7; pop rax; jmp 8; nop; nop; 7: pop rax; 8: nop; push rax; jmp +1; nop; nop */
+	read_with("\x50\x75\x05\x58\xeb\x03\x90\x90\x58\x90\x50\xeb\x01\x90\x90", 15);
+	expect_words(1, true, 1);
+	expect_words(3, true, 1);
+	expect_words(4, true, 0);
+	expect_words(6, true, 0);
+	expect_words(8, true, 1);
+	expect_words(9, true, 0);
+	expect_words(11, true, 1);
+	expect_words(13, true, 0); /* nothing leads there */
+	expect_words(14, true, 1);
 }
 END_TEST
 
@@ -1171,7 +1179,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_compiled_frame_is_left_at_each_of_its_instructions);
 	tcase_add_test(t, words_that_compiled_code_takes_for_a_while_lie_beneath_its_frame);
 	tcase_add_test(t, pushed_arguments_are_taken_away_by_who_is_called);
-	tcase_add_test(t, what_is_not_given_back_before_a_jump_is_not_known);
+	tcase_add_test(t, behind_a_jump_there_is_what_others_lead_there_with);
 	tcase_add_test(t, a_second_prologue_takes_no_words);
 	tcase_add_test(t, of_more_ranges_than_a_region_has_words_the_last_are_not_known);
 	tcase_add_test(t, an_interpreted_frame_says_its_method_and_bytecode);

@@ -3,44 +3,75 @@
 
 #include "base/cleanup.h"
 #include "runtime/hotspot.h"
+#include "runtime/hotspot_flow.h"
 
 void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code *c)
 {
-	*p = (struct hotspot_pushed){.code = c};
+	*p = (struct hotspot_pushed){.code = c, .reached = true};
 }
 
-static void pushed_forget(struct hotspot_pushed *p)
-{
-	p->words = p->nr = 0;
-	p->by_push = false;
-}
-
-/* All was given back. What the region has no more words for stays unknown. */
-static void pushed_keep(struct hotspot_pushed *p)
+/* What the region has no more words for stays unknown. */
+static void pushed_keep(const struct hotspot_pushed *p, uint32_t end)
 {
 	uint32_t at = HOTSPOT_RANGES;
 
 	while (at < RUNTIME_CODE_WORDS && p->code->word[at])
 		at++;
-	for (uint32_t i = 0; i < p->nr && at < RUNTIME_CODE_WORDS; i++)
-		p->code->word[at++] = p->range[i] | (p->by_push ? HOTSPOT_RANGE_ARGUMENTS : 0);
-	pushed_forget(p);
+	if (at < RUNTIME_CODE_WORDS)
+		p->code->word[at] = HOTSPOT_RANGE(p->from, end, p->words) | (p->by_push ? HOTSPOT_RANGE_ARGUMENTS : 0);
 }
 
-/* From the end of an instruction on there are so many. */
-static void pushed_change(struct hotspot_pushed *p, uint32_t words, uint32_t end)
+/* From an offset on there are so many; what is too much to be told is not known. */
+static void pushed_change(struct hotspot_pushed *p, uint32_t words, uint32_t at)
 {
-	if (p->words && p->nr == PUSHED_MAX)
-		pushed_forget(p);
-	else if (p->words)
-		p->range[p->nr++] = HOTSPOT_RANGE(p->from, end, p->words);
-	p->words = words;
-	p->from = end;
-	if (words > HOTSPOT_RANGE_WORDS)
-		pushed_forget(p);
-	else if (!words)
-		pushed_keep(p);
+	if (p->words && at > p->from)
+		pushed_keep(p, at);
+	p->words = words <= HOTSPOT_RANGE_WORDS ? words : 0;
+	p->by_push &= p->words != 0;
+	p->from = at;
 }
+
+/* --- jumps --- */
+
+/* Where a jump leads to; those that lie behind are done with. */
+static void pushed_aim(struct hotspot_pushed *p, uint32_t end, uint32_t to)
+{
+	uint32_t nr = 0;
+
+	if (!p->words)
+		return;
+	for (uint32_t i = 0; i < p->nr_aims; i++)
+		if (p->aim[i].at >= end)
+			p->aim[nr++] = p->aim[i];
+	p->nr_aims = nr;
+	if (nr == PUSHED_AIMS)
+		return;
+	p->aim[nr].at = to;
+	p->aim[nr].words = p->words;
+	p->aim[nr].by_push = p->by_push;
+	p->nr_aims++;
+}
+
+/* Where an instruction begins that control does not get to from the one before. */
+static void pushed_arrive(struct hotspot_pushed *p, uint32_t at)
+{
+	for (uint32_t i = 0; i < p->nr_aims && !p->reached; i++) {
+		if (p->aim[i].at != at)
+			continue;
+		pushed_change(p, p->aim[i].words, at);
+		p->by_push = p->aim[i].by_push;
+		p->reached = true;
+	}
+}
+
+/* The last one before what is reached otherwise. */
+static void pushed_leave(struct hotspot_pushed *p, uint32_t end)
+{
+	pushed_change(p, 0, end);
+	p->reached = false;
+}
+
+/* --- instructions --- */
 
 /* Code that is entered in a loop has a second prologue there: the frame pointer is pushed, or not, and the frame made. */
 static bool pushed_is_prologue(const struct hotspot_pushed *p, const struct x86_insn *i)
@@ -65,39 +96,50 @@ static void pushed_move(struct hotspot_pushed *p, const struct x86_insn *i, uint
 {
 	uint64_t taken = (uint64_t)-i->n / 8, given = (uint64_t)i->n / 8;
 
-	if (i->n % 8 || (i->n < 0 && pushed_is_prologue(p, i)) || (i->n > 0 && given > p->words))
-		pushed_forget(p);
+	if (i->n < 0 && pushed_is_prologue(p, i))
+		p->words = 0;
+	else if (i->n % 8 || (i->n > 0 && given > p->words))
+		pushed_change(p, 0, end);
 	else if (i->n < 0)
 		pushed_change(p, p->words + (uint32_t)MIN(taken, (uint64_t)HOTSPOT_RANGE_WORDS + 1), end);
-	else if (p->words)
+	else
 		pushed_change(p, p->words - (uint32_t)given, end);
 }
 
-void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
+static void pushed_apply(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
 {
 	switch (i->kind) {
 	case INSN_PUSH:
 		pushed_push(p, i, end);
 		break;
 	case INSN_POP:
-		if (p->words)
-			pushed_change(p, p->words - 1, end);
+		pushed_change(p, p->words - !!p->words, end);
 		break;
 	case INSN_SP_ADD:
 		pushed_move(p, i, end);
 		break;
 	case INSN_JUMP:
-	case INSN_RET:
-	case INSN_END:
+	case INSN_BRANCH:
+		if (i->n >= 0 && i->n < FLOW_BYTES)
+			pushed_aim(p, end, end + (uint32_t)i->n);
+		break;
 	case INSN_SP_SET:
 	case INSN_SP_LOAD:
 	case INSN_SP_LOST:
 	case INSN_LEAVE:
-		pushed_forget(p);
+		pushed_change(p, 0, end);
 		break;
 	default:
 		break;
 	}
+}
+
+void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
+{
+	pushed_arrive(p, end - i->len);
+	pushed_apply(p, i, end);
+	if (i->kind == INSN_JUMP || i->kind == INSN_RET || i->kind == INSN_END)
+		pushed_leave(p, end);
 	if (i->kind != INSN_SP_COPY)
 		p->frame_pointer = i->kind == INSN_PUSH && i->reg == X86_BP && p->words == 1;
 }

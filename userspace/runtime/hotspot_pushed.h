@@ -4,26 +4,28 @@
  * instructions on. Numbers pass to the x87 unit through such a word (OpenJDK, x86_64.ad, modD_reg; until 9 the functions of
  * Math), C1 pushes arguments of its stubs (c1_LIRAssembler_x86.cpp), intrinsics save registers (macroAssembler_x86.cpp).
  *
- * Private to hotspot*.c. Called by decoders, for each instruction, in the order of the code. What is not given back before
- * control goes elsewhere is not known.
+ * Private to hotspot*.c. Called by decoders, for each instruction, in the order of the code; behind one that control does not
+ * go on from, jumps to there tell, else the frame is all that there is.
  */
 #ifndef OTP_RUNTIME_HOTSPOT_PUSHED_H
 #define OTP_RUNTIME_HOTSPOT_PUSHED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/code.h"
 #include "unwind/x86_insn.h"
 
-#define PUSHED_MAX 8 /* ranges of one that is given back */
+#define PUSHED_AIMS 32
 
 struct hotspot_pushed {
 	struct runtime_code *code; /* borrowed: whose words become the ranges */
 	uint32_t words, from;	   /* now, and from which offset on */
-	bool by_push;		   /* a call in it takes them for arguments */
+	bool by_push;		   /* a call takes them for arguments */
 	bool frame_pointer;	   /* the last instruction has pushed it */
-	uint32_t nr;
-	uint64_t range[PUSHED_MAX];
+	bool reached;		   /* control gets here from the instruction before, or by a jump */
+	uint32_t nr_aims;
+	struct { uint32_t at, words; bool by_push; } aim[PUSHED_AIMS]; /* where jumps lead to with words */
 };
 
 /* Of a region whose frame is known. */

@@ -827,6 +827,18 @@ START_TEST(of_more_ranges_than_a_region_has_words_the_last_are_not_known)
 }
 END_TEST
 
+START_TEST(a_frame_whose_caller_would_be_no_code_of_java_is_not_left)
+{
+	static const uint64_t wrong[] = {0, 0x401000, HW_HEAP + HW_HEAP_BYTES};
+
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	at_rsp(6);
+	stack[5] = wrong[_i];
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, HW_POLL, true), -ENOENT);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, HW_POLL, false), -ENOENT);
+}
+END_TEST
+
 static void interpreted_frame(void)
 {
 	at_rsp(1 + 20);
@@ -939,7 +951,8 @@ START_TEST(the_outermost_frame_in_the_heap_leads_out_of_it)
 	stack[5] = callers[_i];
 	ck_assert_int_eq(step_in_heap(HOTSPOT_COMPILED, HW_POLL), 0);
 	ck_assert_uint_eq(step.flags & RUNTIME_STEP_FROZEN, RUNTIME_STEP_FROZEN);
-	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, HW_POLL, false), 0);
+	/* On the stack, every frame has a caller. */
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, HW_POLL, false), callers[_i] ? 0 : -ENOENT);
 	ck_assert_uint_eq(step.flags & RUNTIME_STEP_FROZEN, 0);
 }
 END_TEST
@@ -1177,6 +1190,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
 	tcase_add_test(t, free_blocks_and_other_addresses_have_no_code);
 	tcase_add_test(t, a_compiled_frame_is_left_at_each_of_its_instructions);
+	tcase_add_loop_test(t, a_frame_whose_caller_would_be_no_code_of_java_is_not_left, 0, 3);
 	tcase_add_test(t, words_that_compiled_code_takes_for_a_while_lie_beneath_its_frame);
 	tcase_add_test(t, pushed_arguments_are_taken_away_by_who_is_called);
 	tcase_add_test(t, behind_a_jump_there_is_what_others_lead_there_with);

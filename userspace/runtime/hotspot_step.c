@@ -332,6 +332,15 @@ static bool hotspot_step_leaves_part(const struct hotspot *h, uint64_t pc)
 	return !pc || pc == h->barrier;
 }
 
+/* Java code is called by Java code or by stubs, wherever it came from: what is beyond them lies elsewhere, and is none. */
+static bool hotspot_step_misses(const struct hotspot *h, const struct runtime_code *c, const struct runtime_place *at,
+				const struct runtime_step *step)
+{
+	bool by_any = c->kind == HOTSPOT_STUB || c->kind == HOTSPOT_UPCALL || c->kind == HOTSPOT_BARRIER;
+
+	return !at->in_heap && !by_any && !hotspot_step_is_code(h, step->pc);
+}
+
 int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		 struct runtime_step *ret)
 {
@@ -343,6 +352,8 @@ int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c,
 		return 0;
 	}
 	err = hotspot_step_by_kind(h, c, at, ret);
+	if (!err && hotspot_step_misses(h, c, at, ret))
+		return -ENOENT;
 	if (!err && at->in_heap && hotspot_step_leaves_part(h, ret->pc))
 		ret->flags |= RUNTIME_STEP_FROZEN;
 	if (!err && c->kind == HOTSPOT_YIELD)

@@ -104,6 +104,40 @@ START_TEST(of_an_aligned_stack_nothing_is_known_once_the_frame_pointer_is_gone)
 }
 END_TEST
 
+/* By the frame pointer that lies so far above the stack pointer. */
+static void expect_kept(uint64_t at, uint32_t kept)
+{
+	struct hotspot_depth d = {0};
+
+	ck_assert_int_eq(hotspot_depth_at(&region, AT + at, &d), 0);
+	ck_assert(d.by_kept && !d.by_fp);
+	ck_assert_uint_eq(d.saved, kept);
+}
+
+START_TEST(a_frame_pointer_that_was_kept_in_the_frame_leads_on)
+{
+	/* push rbp; mov rbp, rsp; and rsp, -32; mov [rsp + 0x40], rbp; xor ebp, ebp; push rax; pop rax; mov rbp, [rsp + 0x40];
+	 * mov rsp, [rsp + 0x38]; pop rcx; nop */
+	follow("\x55\x48\x89\xe5\x48\x83\xe4\xe0\x48\x89\x6c\x24\x40\x31\xed\x50\x58\x48\x8b\x6c\x24\x40"
+	       "\x48\x8b\x64\x24\x38\x59\x90", 29);
+	expect(8, 1, 16);
+	expect(13, 1, 16);
+	expect_kept(15, 0x40);
+	expect_kept(16, 0x48);
+	expect_kept(17, 0x40);
+	expect(22, 1, 16);
+	expect(27, 1, 16);
+	expect(28, 1, 16);
+	/* the same up to xor; mov rsp, rax: it lies elsewhere then */
+	follow("\x55\x48\x89\xe5\x48\x83\xe4\xe0\x48\x89\x6c\x24\x40\x31\xed\x48\x89\xc4\x90", 19);
+	expect_kept(15, 0x40);
+	expect(18, 0, 0);
+	/* what is taken back from elsewhere is none */
+	follow("\x55\x48\x89\xe5\x48\x83\xe4\xe0\x48\x89\x6c\x24\x40\x31\xed\x48\x8b\x6c\x24\x48\x90", 21);
+	expect_kept(20, 0x40);
+}
+END_TEST
+
 START_TEST(a_frame_pointer_with_a_value_of_its_own_leads_nowhere)
 {
 	/* xor ebp, ebp; nop */
@@ -211,6 +245,7 @@ Suite *hotspot_depth_suite(void)
 	tcase_add_test(t, a_frame_that_is_made_and_left_keeps_the_callers_frame_pointer);
 	tcase_add_test(t, an_aligned_stack_is_left_by_the_frame_pointer);
 	tcase_add_test(t, of_an_aligned_stack_nothing_is_known_once_the_frame_pointer_is_gone);
+	tcase_add_test(t, a_frame_pointer_that_was_kept_in_the_frame_leads_on);
 	tcase_add_test(t, a_frame_pointer_with_a_value_of_its_own_leads_nowhere);
 	tcase_add_test(t, a_stack_that_is_elsewhere_is_not_known);
 	tcase_add_test(t, what_only_a_jump_back_leads_to_is_not_known);

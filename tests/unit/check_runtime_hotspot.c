@@ -813,6 +813,19 @@ START_TEST(a_second_prologue_takes_no_words)
 }
 END_TEST
 
+START_TEST(behind_leave_the_frame_pointer_is_the_callers)
+{
+	read_with("\xc9\xc3", 2); /* leave; ret */
+	expect_words(0, true, 0);
+	at_rsp(2);
+	stack[0] = HW_CODE + 5;
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 1, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 8);
+	ck_assert_uint_eq(step.fp, 0xbb);
+}
+END_TEST
+
 START_TEST(of_more_ranges_than_a_region_has_words_the_last_are_not_known)
 {
 	const uint32_t room = HOTSPOT_RANGES_MAX - 1; /* one is the epilogue's */
@@ -1078,6 +1091,20 @@ START_TEST(for_a_check_of_a_subtype_the_caller_has_pushed_two_words)
 }
 END_TEST
 
+START_TEST(hand_written_code_that_uses_the_frame_pointers_register_is_left_by_the_one_it_kept)
+{
+	put_pushes("sha512 Runtime1 stub", 21, 4);
+	put(HW_CODE, "\x55\x48\x89\xe5\x48\x83\xe4\xe0\x48\x89\x6c\x24\x40\x31\xed\x90", 16);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	at_rsp(20);
+	stack[8] = STACK + 8 * 18;
+	ck_assert_int_eq(step_at(HOTSPOT_STUB, 15, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 8 * 20);
+	ck_assert_uint_eq(step.fp, 0xcc);
+}
+END_TEST
+
 /* Until their frame is there, the frame pointer is still that of native code, which has its own frame. */
 START_TEST(stubs_that_native_code_calls_lead_back_to_it)
 {
@@ -1195,6 +1222,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, pushed_arguments_are_taken_away_by_who_is_called);
 	tcase_add_test(t, behind_a_jump_there_is_what_others_lead_there_with);
 	tcase_add_test(t, a_second_prologue_takes_no_words);
+	tcase_add_test(t, behind_leave_the_frame_pointer_is_the_callers);
 	tcase_add_test(t, of_more_ranges_than_a_region_has_words_the_last_are_not_known);
 	tcase_add_test(t, an_interpreted_frame_says_its_method_and_bytecode);
 	tcase_add_test(t, a_method_that_is_being_entered_has_no_frame_yet);
@@ -1203,6 +1231,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, hand_written_code_has_a_frame_pointer_or_no_frame);
 	tcase_add_test(t, hand_written_code_is_left_by_what_it_has_pushed);
 	tcase_add_test(t, for_a_check_of_a_subtype_the_caller_has_pushed_two_words);
+	tcase_add_test(t, hand_written_code_that_uses_the_frame_pointers_register_is_left_by_the_one_it_kept);
 	tcase_add_test(t, stubs_that_native_code_calls_lead_back_to_it);
 	tcase_add_test(t, of_a_blob_of_many_stubs_only_what_a_descriptor_tells_of_has_a_depth);
 	tcase_add_test(t, the_barrier_at_a_methods_entry_has_a_word_above_its_frame);

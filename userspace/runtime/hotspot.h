@@ -138,15 +138,17 @@ enum hotspot_word {
  */
 #define HOTSPOT_RANGE(from, end, words) ((uint64_t)(from) << 32 | (uint64_t)(words) << 26 | (end))
 #define HOTSPOT_RANGE_WORDS	31u
-#define HOTSPOT_RANGE_ARGUMENTS (1ULL << 31) /* what is called there takes them away, as the callee's kind tells */
+#define HOTSPOT_RANGE_ARGUMENTS (1ULL << 31) /* what is called there takes the words away, as the callee's kind tells */
+#define HOTSPOT_RANGE_LEFT	(1ULL << 31) /* of 0 words: the frame pointer is the caller's already */
 _Static_assert(RUNTIME_CODE_BYTES <= 1 << 26, "a range holds any offset");
 
-struct hotspot_range { uint32_t from, end, words; bool arguments; };
+struct hotspot_range { uint32_t from, end, words; bool arguments, left; };
 
 static inline struct hotspot_range hotspot_range(uint64_t word)
 {
 	return (struct hotspot_range){.from = (uint32_t)(word >> 32), .end = word & ((1u << 26) - 1),
-				      .words = word >> 26 & HOTSPOT_RANGE_WORDS, .arguments = word & HOTSPOT_RANGE_ARGUMENTS};
+				      .words = word >> 26 & HOTSPOT_RANGE_WORDS, .arguments = word & HOTSPOT_RANGE_ARGUMENTS,
+				      .left = word & HOTSPOT_RANGE_LEFT};
 }
 
 /*
@@ -157,6 +159,7 @@ struct hotspot_depth {
 	uint32_t depth; /* bytes up to the caller's stack pointer */
 	uint32_t saved; /* below that, the caller's frame pointer; 0: in its register */
 	bool by_fp;	/* only the frame pointer leads there */
+	bool by_kept;	/* likewise, but it lies at saved, above the stack pointer */
 };
 void hotspot_depth_read(struct memory *m, struct runtime_code *c);
 int hotspot_depth_at(const struct runtime_code *c, uint64_t pc, struct hotspot_depth *ret);

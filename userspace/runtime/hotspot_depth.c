@@ -5,7 +5,9 @@
  * pointer. Instructions are followed from the first one straight on, and to where
  * jumps lead forward; what nothing known leads to stays unknown. Stubs of C1 have
  * no frame, but push what they use (OpenJDK, c1_Runtime1_x86.cpp,
- * slow_subtype_check); others make one behind that, or align the stack in it.
+ * slow_subtype_check); others make one behind that, or align the stack in it, and
+ * may keep the frame pointer there to use its register (macroAssembler_x86_sha.cpp,
+ * sha512_AVX2).
  * What unwind/epilogue.c finds goes the other way, from a pc to a return: here the
  * entry is known, and the answers of a whole region are kept with it.
  */
@@ -20,6 +22,7 @@
 #define AIMS	   32
 #define EVENTS	   (2 * RUNTIME_CODE_WORDS)
 #define UNITS_MAX  1023u /* of 8 bytes; as depth: it is not told by the stack pointer, but by the frame pointer */
+#define UNITS_KEPT 1022u /* as depth: by the frame pointer, which was kept where saved says */
 #define UNITS_BITS 10
 
 /* Bytes below the caller's stack pointer. A depth of 0: nothing is known. */
@@ -28,6 +31,8 @@ struct depth {
 	uint32_t saved; /* where the caller's frame pointer was put; 0: it is in its register */
 	uint32_t fp;	/* where the frame pointer leads; 0: it is not of this frame */
 	bool by_fp;	/* the stack pointer may be anywhere below */
+	uint32_t kept;	/* then, where above the stack pointer the frame pointer was put, too; 0: nowhere */
+	bool by_kept;	/* it is there only */
 };
 
 static const struct depth unknown;
@@ -42,7 +47,8 @@ struct follow {
 
 static bool depth_is_same(const struct depth *a, const struct depth *b)
 {
-	return a->depth == b->depth && a->saved == b->saved && a->fp == b->fp && a->by_fp == b->by_fp;
+	return a->depth == b->depth && a->saved == b->saved && a->fp == b->fp && a->by_fp == b->by_fp && a->kept == b->kept &&
+	       a->by_kept == b->by_kept;
 }
 
 static void depth_meet(struct depth *to, const struct depth *from)
@@ -84,6 +90,45 @@ static void follow_join(struct follow *f, uint32_t at)
 
 /* --- what an instruction does --- */
 
+/* --- the frame pointer of an aligned frame, kept in it --- */
+
+static void depth_keep(struct depth *d, const struct x86_insn *i)
+{
+	if (d->by_fp && !d->by_kept && i->reg == X86_BP && i->base == X86_SP && i->n > 0 && i->n % 8 == 0 && i->n / 8 < UNITS_KEPT)
+		d->kept = (uint32_t)i->n;
+}
+
+/* The stack pointer falls by so many bytes. */
+static void depth_kept_moves(struct depth *d, int64_t n)
+{
+	int64_t kept = (int64_t)d->kept + n;
+
+	if (!d->kept)
+		return;
+	if (n % 8 == 0 && kept > 0 && kept / 8 < UNITS_KEPT)
+		d->kept = (uint32_t)kept;
+	else if (d->by_kept)
+		*d = unknown;
+	else
+		d->kept = 0;
+}
+
+/* Its register gets a value; from where it was kept, it is the frame pointer again. */
+static void depth_use_kept(struct depth *d, const struct x86_insn *i)
+{
+	d->by_kept = i->kind != INSN_LOAD || i->base != X86_SP || i->n != (int64_t)d->kept;
+}
+
+static bool depth_uses_kept(struct depth *d, const struct x86_insn *i)
+{
+	bool loads = i->kind == INSN_LOAD && i->reg == X86_BP;
+
+	if (!d->kept || !(loads || i->writes & 1u << X86_BP) || i->kind == INSN_POP || i->kind == INSN_LEAVE)
+		return false;
+	depth_use_kept(d, i);
+	return true;
+}
+
 /* The frame pointer is taken back from where it was put, or is anything. */
 static void depth_take_back(struct depth *d, uint32_t from)
 {
@@ -109,9 +154,10 @@ static void depth_pop(struct depth *d, const struct x86_insn *i)
 /* Of a frame that begins with the caller's frame pointer, the stack pointer need not be known. */
 static void depth_lose(struct depth *d)
 {
-	if (d->fp != 16 || d->saved != 16)
+	if (d->by_kept || d->fp != 16 || d->saved != 16)
 		*d = unknown;
 	d->by_fp = d->fp;
+	d->kept = 0;
 }
 
 static void depth_set(struct depth *d, const struct x86_insn *i)
@@ -159,15 +205,23 @@ static void depth_use_fp(struct depth *d, const struct x86_insn *i)
 
 static void depth_apply(struct depth *d, const struct x86_insn *i)
 {
+	if (depth_uses_kept(d, i))
+		return;
 	switch (i->kind) {
 	case INSN_PUSH:
+		depth_kept_moves(d, i->n);
 		depth_push(d, i);
 		break;
 	case INSN_POP:
+		depth_kept_moves(d, -i->n);
 		depth_pop(d, i);
 		break;
 	case INSN_SP_ADD:
+		depth_kept_moves(d, -i->n);
 		d->depth -= (uint32_t)i->n;
+		break;
+	case INSN_STORE:
+		depth_keep(d, i);
 		break;
 	case INSN_SP_SET:
 		depth_set(d, i);
@@ -190,7 +244,7 @@ static void depth_apply(struct depth *d, const struct x86_insn *i)
 		depth_use_fp(d, i);
 		break;
 	}
-	if (!d->by_fp && (d->depth < 8 || d->depth % 8 || d->depth >= 8 * UNITS_MAX))
+	if (!d->by_fp && (d->depth < 8 || d->depth % 8 || d->depth >= 8 * UNITS_KEPT))
 		*d = unknown;
 }
 
@@ -207,9 +261,10 @@ static void follow_apply(struct follow *f, const struct x86_insn *i, uint32_t en
 
 static uint32_t event_of(uint32_t at, const struct depth *d)
 {
-	uint32_t units = d->by_fp ? UNITS_MAX : d->depth / 8;
+	uint32_t units = d->by_kept ? UNITS_KEPT : (d->by_fp ? UNITS_MAX : d->depth / 8);
+	uint32_t saved = d->by_kept ? d->kept : d->saved;
 
-	return at << 2 * UNITS_BITS | units << UNITS_BITS | (d->depth ? d->saved / 8 : 0);
+	return at << 2 * UNITS_BITS | units << UNITS_BITS | (units ? saved / 8 : 0);
 }
 
 static bool event_says(uint32_t event, uint32_t other)
@@ -273,6 +328,7 @@ int hotspot_depth_at(const struct runtime_code *c, uint64_t pc, struct hotspot_d
 		last = event;
 	}
 	units = last >> UNITS_BITS & UNITS_MAX;
-	*ret = (struct hotspot_depth){.depth = 8 * units, .saved = 8 * (last & UNITS_MAX), .by_fp = units == UNITS_MAX};
+	*ret = (struct hotspot_depth){.depth = 8 * units, .saved = 8 * (last & UNITS_MAX), .by_fp = units == UNITS_MAX,
+				      .by_kept = units == UNITS_KEPT};
 	return units ? 0 : -ENOENT;
 }

@@ -4,7 +4,8 @@
  * instructions with which the compilers do so on x86-64 (OpenJDK,
  * macroAssembler_x86.cpp: verified_entry; c1_MacroAssembler_x86.cpp: build_frame;
  * sharedRuntime_x86_64.cpp): push rbp and sub rsp, or sub rsp and a store of rbp;
- * add rsp, pop rbp, perhaps a poll, ret.
+ * add rsp, pop rbp, perhaps a poll, ret; of native methods and what calls native
+ * code, leave and ret.
  */
 #include <errno.h>
 #include <string.h>
@@ -120,15 +121,24 @@ static bool hotspot_is_epilogue(const uint8_t *code, size_t len, uint32_t i, uin
 	return true;
 }
 
+static bool hotspot_is_leave(const uint8_t *code, size_t len, uint32_t i)
+{
+	return i + 2 <= len && code[i] == 0xc9 && code[i + 1] == 0xc3;
+}
+
 static void hotspot_epilogues_in(const uint8_t *code, size_t len, size_t stop, uint32_t offset, uint64_t frame,
 				 uint32_t *nr, struct runtime_code *c)
 {
 	uint32_t down;
 
-	for (uint32_t i = 0; i < stop && *nr < HOTSPOT_RANGES_MAX; i++)
-		if (hotspot_is_epilogue(code, len, i, frame, &down))
+	for (uint32_t i = 0; i < stop && *nr < HOTSPOT_RANGES_MAX; i++) {
+		if (hotspot_is_leave(code, len, i))
+			c->word[HOTSPOT_RANGES + (*nr)++] =
+				HOTSPOT_RANGE(offset + i + 1, offset + i + 2, 0) | HOTSPOT_RANGE_LEFT;
+		else if (hotspot_is_epilogue(code, len, i, frame, &down))
 			c->word[HOTSPOT_RANGES + (*nr)++] =
 				HOTSPOT_RANGE(offset + down, offset + hotspot_return_end(code, len, down + 1), 0);
+	}
 }
 
 void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uint64_t frame, struct runtime_code *c)

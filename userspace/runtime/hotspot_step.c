@@ -205,7 +205,7 @@ static uint64_t hotspot_step_depth(const struct runtime_code *c, const struct ru
 
 	*ret_saved = true;
 	if (hotspot_step_range(c, at, &range)) {
-		*ret_saved = range.words || offset == range.from;
+		*ret_saved = range.words || (offset == range.from && !range.left);
 		return range.words ? c->word[HOTSPOT_FRAME] + 8 * range.words : (*ret_saved ? 16 : 8);
 	}
 	if (!at->exact)
@@ -256,9 +256,32 @@ static uint64_t hotspot_step_at_top(const struct hotspot *h, const struct runtim
 	return hotspot_step_is_code(h, top) ? 8 : 0;
 }
 
+static bool hotspot_step_is_fp(const struct runtime_place *at, uint64_t fp)
+{
+	return fp % 8 == 0 && fp >= at->reg[RSP];
+}
+
 static bool hotspot_step_has_fp(const struct runtime_place *at)
 {
-	return hotspot_step_has(at, RBP) && at->reg[RBP] % 8 == 0 && at->reg[RBP] >= at->reg[RSP];
+	return hotspot_step_has(at, RBP) && hotspot_step_is_fp(at, at->reg[RBP]);
+}
+
+static int hotspot_step_by_kept(const struct runtime_place *at, uint32_t kept, struct runtime_step *ret)
+{
+	uint64_t fp;
+
+	if (at->load(at->ctx, at->reg[RSP] + kept, &fp))
+		return -EFAULT;
+	return hotspot_step_is_fp(at, fp) ? hotspot_step_by_fp(at, fp, ret) : -ENOENT;
+}
+
+static int hotspot_step_depth_of(const struct hotspot_depth *d, const struct runtime_place *at, struct runtime_step *ret)
+{
+	if (!hotspot_step_has(at, RSP) || (d->by_fp && !hotspot_step_has_fp(at)))
+		return -ENOENT;
+	if (d->by_kept)
+		return hotspot_step_by_kept(at, d->saved, ret);
+	return d->by_fp ? hotspot_step_by_fp(at, at->reg[RBP], ret) : hotspot_step_frameless(at, d->depth, ret);
 }
 
 /* By its instructions. Where it was not entered by whom it is for, or not at its first byte, something else lies there. */
@@ -268,12 +291,11 @@ static int hotspot_step_by_depth(const struct hotspot *h, const struct runtime_c
 	struct hotspot_depth d;
 	int err = hotspot_depth_at(c, at->pc, &d);
 
-	if (err || !hotspot_step_has(at, RSP) || (d.by_fp && !hotspot_step_has_fp(at)))
-		return -ENOENT;
-	err = d.by_fp ? hotspot_step_by_fp(at, at->reg[RBP], ret) : hotspot_step_frameless(at, d.depth, ret);
+	if (!err)
+		err = hotspot_step_depth_of(&d, at, ret);
 	if (err || hotspot_step_is_code(h, ret->pc) == (c->kind == HOTSPOT_UPCALL))
 		return -ENOENT;
-	if (!d.by_fp && d.saved) {
+	if (!d.by_fp && !d.by_kept && d.saved) {
 		ret->flags |= RUNTIME_STEP_FP;
 		err = at->load(at->ctx, ret->sp - d.saved, &ret->fp) ? -EFAULT : 0;
 	}

@@ -803,6 +803,23 @@ START_TEST(behind_a_jump_there_is_what_others_lead_there_with)
 }
 END_TEST
 
+START_TEST(what_jumps_part_of_one_range_is_one)
+{
+	uint8_t code[2 + 3 * 10 + 2] = {0x50};
+	uint32_t nr = 0;
+
+	/* push rax; ten times: jne 1; jmp 0 */
+	for (size_t i = 1; i + 4 < sizeof(code); i += 4)
+		memcpy(code + i, "\x75\x02\xeb\x00", 4);
+	read_with(code, sizeof(code));
+	for (uint32_t i = HOTSPOT_RANGES; i < RUNTIME_CODE_WORDS && made.code.word[i]; i++)
+		nr += hotspot_range(made.code.word[i]).words != 0;
+	ck_assert_uint_eq(nr, 1);
+	expect_words(1, true, 1);
+	expect_words(25, true, 1);
+}
+END_TEST
+
 START_TEST(a_second_prologue_takes_no_words)
 {
 	/* push rbp; sub rsp, 0x20; nop; push rax; pop rax; add rsp, 0x20; pop rbp; ret */
@@ -1221,6 +1238,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, words_that_compiled_code_takes_for_a_while_lie_beneath_its_frame);
 	tcase_add_test(t, pushed_arguments_are_taken_away_by_who_is_called);
 	tcase_add_test(t, behind_a_jump_there_is_what_others_lead_there_with);
+	tcase_add_test(t, what_jumps_part_of_one_range_is_one);
 	tcase_add_test(t, a_second_prologue_takes_no_words);
 	tcase_add_test(t, behind_leave_the_frame_pointer_is_the_callers);
 	tcase_add_test(t, of_more_ranges_than_a_region_has_words_the_last_are_not_known);

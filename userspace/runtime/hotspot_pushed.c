@@ -10,15 +10,25 @@ void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code *c)
 	*p = (struct hotspot_pushed){.code = c, .reached = true};
 }
 
+static bool pushed_continues(const struct hotspot_pushed *p, uint64_t word)
+{
+	const struct hotspot_range last = hotspot_range(word);
+
+	return last.end == p->from && last.words == p->words && last.arguments == p->by_push;
+}
+
 /* What the region has no more words for stays unknown. */
 static void pushed_keep(const struct hotspot_pushed *p, uint32_t end)
 {
+	uint64_t *word = p->code->word, flag = p->by_push ? HOTSPOT_RANGE_ARGUMENTS : 0;
 	uint32_t at = HOTSPOT_RANGES;
 
-	while (at < RUNTIME_CODE_WORDS && p->code->word[at])
+	while (at < RUNTIME_CODE_WORDS && word[at])
 		at++;
-	if (at < RUNTIME_CODE_WORDS)
-		p->code->word[at] = HOTSPOT_RANGE(p->from, end, p->words) | (p->by_push ? HOTSPOT_RANGE_ARGUMENTS : 0);
+	if (at > HOTSPOT_RANGES && pushed_continues(p, word[at - 1]))
+		word[at - 1] = HOTSPOT_RANGE(hotspot_range(word[at - 1]).from, end, p->words) | flag;
+	else if (at < RUNTIME_CODE_WORDS)
+		word[at] = HOTSPOT_RANGE(p->from, end, p->words) | flag;
 }
 
 /* From an offset on there are so many; what is too much to be told is not known. */

@@ -17,7 +17,7 @@ static uint64_t epoch; /* of samples, and of what is read */
 static bool waited, begins; /* what asks has, or may be of */
 static uint64_t ran_ns = 1;
 
-static const struct runtime_code_made *region(uint64_t start, uint64_t end, uint64_t identity)
+static struct runtime_code_made *region(uint64_t start, uint64_t end, uint64_t identity)
 {
 	made.code = (struct runtime_code){.start = start, .end = end, .identity = {identity}, .epoch = epoch};
 	return &made;
@@ -427,6 +427,29 @@ START_TEST(code_of_a_later_epoch_is_of_all_its_samples)
 }
 END_TEST
 
+/* A sample that has met the code has kept it; what was only read may be dead. */
+START_TEST(what_may_go_within_an_epoch_is_of_the_samples_before_it_was_read)
+{
+	epoch = 5;
+	ask(0x1010, S);
+	region(0x1000, 0x1100, 1)->code.flags = RUNTIME_CODE_MAY_GO;
+	codes_settle(&codes, 0x1010, 0, &made, S);
+	ck_assert(holds(0x1010, S) && !holds(0x1010, S + 1));
+	ask(0x1010, S + 20);
+	region(0x1000, 0x1100, 2)->code.flags = RUNTIME_CODE_MAY_GO;
+	codes_settle(&codes, 0x1010, 0, &made, S + 20);
+	ck_assert(codes_are_alert(&codes, S + 20));
+	ck_assert(!holds(0x1010, S + 19)); /* it may have been either */
+	/* That code was given up elsewhere says nothing of what is met for the first time. */
+	ask(0x2010, S + 30);
+	region(0x2000, 0x2100, 3)->code.flags = RUNTIME_CODE_MAY_GO;
+	codes_settle(&codes, 0x2010, 0, &made, S + 40);
+	ck_assert(holds(0x2010, S + 25) && !holds(0x2010, S + 41));
+	epoch = 4;
+	ck_assert(!holds(0x2010, S + 25));
+}
+END_TEST
+
 /* As of a worker in whose place another one has begun, with code that looks the same. */
 START_TEST(code_holds_for_samples_of_its_heap_alone)
 {
@@ -581,6 +604,7 @@ Suite *codes_suite(void)
 	tcase_add_test(t, a_decoder_that_was_late_does_not_say_that_code_goes);
 	tcase_add_test(t, what_was_not_found_again_is_not_asked_for_each_sample);
 	tcase_add_test(t, code_of_a_later_epoch_is_of_all_its_samples);
+	tcase_add_test(t, what_may_go_within_an_epoch_is_of_the_samples_before_it_was_read);
 	tcase_add_test(t, code_holds_for_samples_of_its_heap_alone);
 	tcase_add_test(t, code_that_lasts_is_read_once);
 	tcase_add_test(t, a_question_that_had_no_room_is_asked_again);

@@ -287,6 +287,8 @@ END_TEST
 #define VARIABLES 0x900 /* in the file; where the first one is in the process: */
 #define VARIABLE(i) (HW_CODE_EPOCH + 8 * (i))
 
+static int code_at(uint64_t pc);
+
 /* Where the counter for code lies, of a file with these symbols. */
 static uint64_t code_epoch_with(const char *first, const char *second, uint64_t bias)
 {
@@ -317,10 +319,25 @@ START_TEST(the_counter_for_code_is_that_of_the_collector_or_the_sweeper)
 	ck_assert_uint_eq(code_epoch_with("other", "UseZGC", bias), 0);
 	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseZGC", bias), VARIABLE(0));
 	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseShenandoahGC", bias), VARIABLE(0));
+	ck_assert(!((struct hotspot *)attached.param)->code_may_go);
 	put(VARIABLE(1), &used, 1);
-	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseZGC", bias), 0);
-	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseShenandoahGC", bias), 0);
 	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseG1GC", bias), VARIABLE(0));
+	ck_assert(!((struct hotspot *)attached.param)->code_may_go);
+}
+END_TEST
+
+START_TEST(collectors_that_run_beside_the_program_give_up_code_within_an_epoch)
+{
+	static const char *const flag[] = {"UseZGC", "UseShenandoahGC"};
+	const uint64_t bias = HW_CODE_EPOCH - VARIABLES;
+	uint8_t used = 1;
+
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(made.code.flags, 0);
+	put(VARIABLE(1), &used, 1);
+	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, flag[_i], bias), VARIABLE(0));
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(made.code.flags, RUNTIME_CODE_MAY_GO);
 }
 END_TEST
 
@@ -329,7 +346,8 @@ START_TEST(a_counter_for_code_that_cannot_be_read_is_none)
 	ck_assert_uint_eq(code_epoch_with(SWEEPER, "other", HW_CODE_EPOCH - VARIABLES + 4), 0);
 	ck_assert_uint_eq(code_epoch_with(SWEEPER, "other", WORLD + WORLD_BYTES), 0);
 	/* Where the collector's flag cannot be read, it may be one of those that give up code at any time. */
-	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseZGC", WORLD + WORLD_BYTES - VARIABLES - 8), 0);
+	ck_assert_uint_ne(code_epoch_with(GC_EPOCH, "UseZGC", WORLD + WORLD_BYTES - VARIABLES - 8), 0);
+	ck_assert(((struct hotspot *)attached.param)->code_may_go);
 }
 END_TEST
 
@@ -1210,6 +1228,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_method_is_not_named_once_a_class_was_unloaded_since_the_sample);
 	tcase_add_test(t, without_counters_collections_are_the_epochs);
 	tcase_add_test(t, the_counter_for_code_is_that_of_the_collector_or_the_sweeper);
+	tcase_add_loop_test(t, collectors_that_run_beside_the_program_give_up_code_within_an_epoch, 0, 2);
 	tcase_add_test(t, a_counter_for_code_that_cannot_be_read_is_none);
 	tcase_add_test(t, without_either_there_are_no_epochs);
 	tcase_add_test(t, code_has_epochs_of_its_own);

@@ -50,6 +50,7 @@ enum runtime_code_flags {
 	RUNTIME_CODE_OF_EPOCH = 2, /* nothing else is in its place before its epoch ends: it holds for that, however long */
 	RUNTIME_CODE_LASTS = 4, /* part of a file that stays mapped: nothing else is ever in its place */
 	RUNTIME_CODE_RECURS = 8, /* of two epochs, code of equal words may have been gone in between */
+	RUNTIME_CODE_MAY_GO = 16, /* within an epoch too, unless a sample of it has met the code */
 };
 
 struct runtime_code {

@@ -247,6 +247,7 @@ static int hotspot_code_answer(void *ctx)
 
 	memset(&q->made->code, 0, sizeof(q->made->code));
 	q->made->code.epoch = q->code_epoch;
+	q->made->code.flags = q->h->code_may_go ? RUNTIME_CODE_MAY_GO : 0;
 	/* Without a counter, nothing tells that what was gathered is still so. */
 	if (q->h->code_epoch_at || q->h->epoch_at)
 		memory_gather(q->memory);

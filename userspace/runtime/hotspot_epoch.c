@@ -18,7 +18,9 @@
  * lies there, another counter rises, of which libjvm's static table tells:
  *   - CodeCache::_gc_epoch (20 and later, codeCache.cpp), when a collection begins to mark, and when it has marked. Code that
  *     it has not met is given up in between, but for collectors that do so as the program runs (Z, Shenandoah), which may go
- *     on longer. With these, and without the counter, regions of code hold by their age alone.
+ *     on longer. What a sample of the epoch has met is not given up in it all the same: its methods have noted the epoch of
+ *     the last marking, at least, as they were entered or their frames were scanned (nmethod::is_maybe_on_stack). What was
+ *     only read may be gone (RUNTIME_CODE_MAY_GO). Without the counter, regions of code hold by their age alone.
  *   - NMethodSweeper::_traversals (8 to 19, sweeper.cpp), when it begins to go through the code. What one traversal found to
  *     be on no stack, the next one gives up. Code of loops (OSR) of unloaded classes does not wait for that, so the sum of
  *     both counters is the epoch of code: it stays where both do. Of builds without that table, unloaded classes have to do:
@@ -84,8 +86,8 @@ static void hotspot_epoch_plan(uint64_t node, uint64_t at, struct otp_walk *walk
 				  .root_keep = 1, .frames_max = 1, .stride = 8, .first = {.bias = 8}};
 }
 
-/* The counter for code, if there is one that serves this collector. */
-static uint64_t hotspot_code_epoch_find(const struct runtime_file *file, struct memory *m)
+/* The counter for code, and whether this collector goes on within an epoch. 0: there is none. */
+static uint64_t hotspot_code_epoch_find(const struct runtime_file *file, struct memory *m, uint16_t *ret_may_go)
 {
 	static const char *const names[] = {"_ZN9CodeCache9_gc_epochE", "_ZN14NMethodSweeper11_traversalsE", "UseZGC",
 					    "UseShenandoahGC"};
@@ -93,18 +95,19 @@ static uint64_t hotspot_code_epoch_find(const struct runtime_file *file, struct 
 	uint8_t used;
 
 	runtime_static_symbols(file->binary, names, ARRAY_SIZE(names), s);
+	*ret_may_go = 0;
 	if (!s[0].value)
 		return s[1].value ? file->bias + s[1].value : 0;
 	for (size_t i = 2; i < ARRAY_SIZE(names); i++)
 		if (s[i].value && (memory_u8(m, file->bias + s[i].value, &used) || used))
-			return 0;
+			*ret_may_go = 1;
 	return file->bias + s[0].value;
 }
 
 static void hotspot_code_epoch_attach(const struct runtime_file *file, struct memory *m, struct hotspot *h,
 				      struct otp_walk *walk)
 {
-	h->code_epoch_at = hotspot_code_epoch_find(file, m);
+	h->code_epoch_at = hotspot_code_epoch_find(file, m, &h->code_may_go);
 	if (h->code_epoch_at % 8 || hotspot_code_epoch_now(h, m, &h->code_epoch))
 		h->code_epoch_at = 0;
 	walk->also.at = h->code_epoch_at;

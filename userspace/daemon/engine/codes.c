@@ -135,12 +135,18 @@ static bool codes_have_gone(const struct codes *t, uint64_t time_ns)
 	return t->gone_ns && time_ns < t->gone_ns + CODES_ALERT_NS;
 }
 
-/* For how long after its last reading code is held to be where it was. */
+/* Whether the epochs of a reading and of a sample that is younger tell that nothing else is there. */
+static bool codes_stays_in_epoch(const struct code_entry *e, struct codes_when when)
+{
+	return when.epoch && e->seen_epoch && e->code && !(e->code->flags & RUNTIME_CODE_MAY_GO);
+}
+
+/* For how long after its last reading code is held to be where it was, or none to be there. */
 static uint64_t codes_trust(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
 	if (codes_are_alert(t, when.time_ns) || (e->code && e->code->flags & RUNTIME_CODE_FLEETING))
 		return 0;
-	if ((when.epoch && e->seen_epoch) || ((t->ended || when.waited) && !codes_have_gone(t, when.time_ns)))
+	if (codes_stays_in_epoch(e, when) || ((t->ended || when.waited) && !codes_have_gone(t, when.time_ns)))
 		return CODES_TRUST_NS;
 	return MIN((e->seen_ns - e->found_ns) / CODES_TRUST_SHARE, CODES_TRUST_NS);
 }

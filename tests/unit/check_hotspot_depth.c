@@ -166,11 +166,26 @@ START_TEST(a_stack_that_is_elsewhere_is_not_known)
 }
 END_TEST
 
-START_TEST(what_only_a_jump_back_leads_to_is_not_known)
+START_TEST(what_only_a_jump_back_leads_to_has_its_depth)
 {
 	/* jmp +2; push rax; ret; jmp -4 */
 	follow("\xeb\x02\x50\xc3\xeb\xfc", 6);
 	expect(0, 8, 0);
+	expect(2, 8, 0);
+	expect(3, 16, 0);
+	expect(4, 8, 0);
+	/* A loop that is entered in its middle: push rbp; jmp 5; 3: nop; nop; 5: nop; jne 3; pop rbp; ret */
+	follow("\x55\xeb\x02\x90\x90\x90\x75\xfb\x5d\xc3", 10);
+	for (uint64_t at = 3; at <= 8; at++)
+		expect(at, 16, 16);
+	expect(9, 8, 0);
+}
+END_TEST
+
+START_TEST(what_nothing_leads_to_is_not_known)
+{
+	/* jmp +2; push rax; ret; nop */
+	follow("\xeb\x02\x50\xc3\x90", 5);
 	expect(2, 0, 0);
 	expect(4, 8, 0);
 }
@@ -248,7 +263,8 @@ Suite *hotspot_depth_suite(void)
 	tcase_add_test(t, a_frame_pointer_that_was_kept_in_the_frame_leads_on);
 	tcase_add_test(t, a_frame_pointer_with_a_value_of_its_own_leads_nowhere);
 	tcase_add_test(t, a_stack_that_is_elsewhere_is_not_known);
-	tcase_add_test(t, what_only_a_jump_back_leads_to_is_not_known);
+	tcase_add_test(t, what_only_a_jump_back_leads_to_has_its_depth);
+	tcase_add_test(t, what_nothing_leads_to_is_not_known);
 	tcase_add_test(t, ways_of_other_depths_that_meet_are_not_known);
 	tcase_add_test(t, a_frame_pointer_of_anothers_is_not_taken_back);
 	tcase_add_test(t, behind_as_many_changes_as_there_is_room_for_nothing_is_known);

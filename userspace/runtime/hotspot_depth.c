@@ -3,7 +3,8 @@
  * How deep the stack is at each instruction of hand-written code, which begins
  * with the return address at the top, and where it keeps the caller's frame
  * pointer. Instructions are followed from the first one straight on, and to where
- * jumps lead forward; what nothing known leads to stays unknown. Stubs of C1 have
+ * jumps lead forward; then once more, with what jumps lead back with to code that
+ * is reached so alone. What nothing known leads to stays unknown. Stubs of C1 have
  * no frame, but push what they use (OpenJDK, c1_Runtime1_x86.cpp,
  * slow_subtype_check); others make one behind that, or align the stack in it, and
  * may keep the frame pointer there to use its register (macroAssembler_x86_sha.cpp,
@@ -13,6 +14,7 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "runtime/hotspot.h"
@@ -37,12 +39,19 @@ struct depth {
 
 static const struct depth unknown;
 
+struct aims {
+	uint32_t nr;
+	struct { uint32_t at; struct depth depth; } aim[AIMS];
+};
+
 struct follow {
 	struct runtime_code *code;
 	struct depth now;
 	bool goes_on; /* control gets here from the instruction before */
-	uint32_t nr_events, nr_aims;
-	struct { uint32_t at; struct depth depth; } aim[AIMS];
+	bool reached; /* and to that one, as far as is known */
+	uint32_t nr_events;
+	struct aims ahead; /* of this pass */
+	struct aims back;  /* of the one before */
 };
 
 static bool depth_is_same(const struct depth *a, const struct depth *b)
@@ -57,35 +66,48 @@ static void depth_meet(struct depth *to, const struct depth *from)
 		*to = unknown;
 }
 
-static void follow_aim(struct follow *f, uint32_t at)
+static void aims_add(struct aims *a, uint32_t at, const struct depth *d)
 {
-	for (uint32_t i = 0; i < f->nr_aims; i++)
-		if (f->aim[i].at == at) {
-			depth_meet(&f->aim[i].depth, &f->now);
+	for (uint32_t i = 0; i < a->nr; i++)
+		if (a->aim[i].at == at) {
+			depth_meet(&a->aim[i].depth, d);
 			return;
 		}
-	if (f->nr_aims == AIMS)
+	if (a->nr == AIMS)
 		return;
-	f->aim[f->nr_aims].at = at;
-	f->aim[f->nr_aims++].depth = f->now;
+	a->aim[a->nr].at = at;
+	a->aim[a->nr++].depth = *d;
+}
+
+static bool aims_take(struct aims *a, uint32_t at, struct depth *ret)
+{
+	for (uint32_t i = 0; i < a->nr; i++) {
+		if (a->aim[i].at != at)
+			continue;
+		*ret = a->aim[i].depth;
+		a->aim[i] = a->aim[--a->nr];
+		return true;
+	}
+	return false;
 }
 
 /* What is known where an instruction begins: from the one before, and from jumps to it. */
 static void follow_join(struct follow *f, uint32_t at)
 {
-	if (!f->goes_on)
-		f->now = unknown;
-	for (uint32_t i = 0; i < f->nr_aims; i++) {
-		if (f->aim[i].at != at)
-			continue;
-		if (f->goes_on)
-			depth_meet(&f->now, &f->aim[i].depth);
-		else
-			f->now = f->aim[i].depth;
-		f->aim[i] = f->aim[--f->nr_aims];
-		break;
-	}
+	struct depth aimed;
+
+	f->reached &= f->goes_on;
 	f->goes_on = true;
+	if (aims_take(&f->ahead, at, &aimed)) {
+		if (f->reached)
+			depth_meet(&f->now, &aimed);
+		else
+			f->now = aimed;
+		f->reached = true;
+	} else if (!f->reached) {
+		f->now = unknown;
+		f->reached = aims_take(&f->back, at, &f->now);
+	}
 }
 
 /* --- what an instruction does --- */
@@ -248,12 +270,20 @@ static void depth_apply(struct depth *d, const struct x86_insn *i)
 		*d = unknown;
 }
 
+static void follow_jump(struct follow *f, int64_t to, uint32_t end, uint32_t len)
+{
+	if (to >= end && to < len)
+		aims_add(&f->ahead, (uint32_t)to, &f->now);
+	else if (to >= 0 && to < end)
+		aims_add(&f->back, (uint32_t)to, &f->now);
+}
+
 static void follow_apply(struct follow *f, const struct x86_insn *i, uint32_t end, uint32_t len)
 {
 	if (f->now.depth)
 		depth_apply(&f->now, i);
-	if ((i->kind == INSN_JUMP || i->kind == INSN_BRANCH) && i->n >= 0 && i->n < len - end)
-		follow_aim(f, end + (uint32_t)i->n);
+	if ((i->kind == INSN_JUMP || i->kind == INSN_BRANCH) && f->reached)
+		follow_jump(f, (int64_t)end + i->n, end, len);
 	f->goes_on = i->kind != INSN_JUMP && i->kind != INSN_RET && i->kind != INSN_END;
 }
 
@@ -303,14 +333,27 @@ static void follow_all(struct follow *f, const uint8_t *code, uint32_t len)
 	follow_note(f, len);
 }
 
+/* One pass; *back: with what jumps lead back, of the pass before, then of this one. */
+static void follow_pass(struct runtime_code *c, const uint8_t *code, uint32_t len, struct aims *back)
+{
+	struct follow f = {.code = c, .now = {.depth = 8}, .goes_on = true, .reached = true, .back = *back};
+
+	memset(c->word, 0, sizeof(c->word));
+	follow_all(&f, code, len);
+	*back = f.back;
+}
+
 void hotspot_depth_read(struct memory *m, struct runtime_code *c)
 {
-	struct follow f = {.code = c, .now = {.depth = 8}, .goes_on = true};
 	uint32_t len = (uint32_t)MIN(c->end - c->start, (uint64_t)(CODE_MAX - 1));
+	struct aims back = {0};
 	uint8_t code[CODE_MAX];
 
-	if (memory_read(m, c->start, code, len) == 0)
-		follow_all(&f, code, len);
+	if (memory_read(m, c->start, code, len))
+		return;
+	follow_pass(c, code, len, &back);
+	if (back.nr)
+		follow_pass(c, code, len, &back);
 }
 
 /* Its offset has 12 bits. */

@@ -12,7 +12,7 @@ cd "$(dirname "$0")" || exit 1
 # What is sampled and named; how it is sent; the hub; and by perf's sampler what depends on that.
 host=(stacks ledger real storm debuginfod guard guard_start truth callsites shares witnesses record convert errors targets
 	explain sizing hostile hang fairness paths container leaks sandbox unit takeover forged views status model debug_files
-	hostile_debug selection code makers generated interpreted embedded fakes hotspot hotspot_churn hotspot_leaf
+	hostile_debug selection code makers generated interpreted embedded fakes hotspot hotspot_churn hotspot_leaf hotspot_pushes
 	hotspot_virtual javascript javascript_churn javascript_regexp erlang lua lua_churn dotnet short doctor events golang golang_labels
 	golang_modes lockstep)
 send=(reload otlp_grpc spool faults collector conformance self_metrics)

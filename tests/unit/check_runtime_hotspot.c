@@ -949,6 +949,26 @@ START_TEST(an_adapter_has_the_callers_stack_pointer_once_it_took_the_return_addr
 	ck_assert_uint_eq(step.pc, HW_CODE + 5);
 	ck_assert_uint_eq(step.sp, STACK + 64);
 	ck_assert_int_eq(step_at(HOTSPOT_ADAPTER, 0, false), -ENOENT);
+	/* There are no arguments: it is that very place. */
+	regs[13] = STACK;
+	ck_assert_int_eq(step_at(HOTSPOT_ADAPTER, 0, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK);
+}
+END_TEST
+
+START_TEST(an_adapter_that_has_its_caller_mended_knows_where_the_return_address_lies)
+{
+	at_rsp(2);
+	regs[0] = stack[20] = HW_CODE + 5;
+	regs[13] = STACK + 8 * 20;
+	for (int exact = 0; exact < 2; exact++) {
+		ck_assert_int_eq(step_at(HOTSPOT_ADAPTER, 0, exact), 0);
+		ck_assert_uint_eq(step.pc, HW_CODE + 5);
+		ck_assert_uint_eq(step.sp, STACK + 8 * 21);
+	}
+	regs[13] = STACK + 8 * 19;
+	ck_assert_int_eq(step_at(HOTSPOT_ADAPTER, 0, false), -ENOENT);
 }
 END_TEST
 
@@ -1263,6 +1283,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, of_more_ranges_than_a_region_has_words_the_last_are_not_known);
 	tcase_add_test(t, an_interpreted_frame_says_its_method_and_bytecode);
 	tcase_add_test(t, a_method_that_is_being_entered_has_no_frame_yet);
+	tcase_add_test(t, an_adapter_that_has_its_caller_mended_knows_where_the_return_address_lies);
 	tcase_add_test(t, an_adapter_has_the_callers_stack_pointer_once_it_took_the_return_address);
 	tcase_add_test(t, a_frame_whose_words_are_being_pushed_is_of_the_method_in_its_register);
 	tcase_add_test(t, hand_written_code_has_a_frame_pointer_or_no_frame);

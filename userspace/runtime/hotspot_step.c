@@ -165,6 +165,22 @@ static int hotspot_step_method_entry(const struct hotspot *h, const struct runti
 }
 
 /*
+ * Where the compiled code that calls has to be mended first, r13 is where the return address lies, while registers are saved
+ * and the virtual machine runs (sharedRuntime_x86_64.cpp, patch_callers_callsite).
+ */
+static int hotspot_step_mended(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
+{
+	uint64_t at_pc = at->reg[R13], pc;
+
+	if (!hotspot_step_has(at, R13) || at_pc % 8 || at_pc < at->reg[RSP] || at_pc - at->reg[RSP] > LOCALS_MAX ||
+	    at->load(at->ctx, at_pc, &pc) || !hotspot_step_is_code(h, pc) || (at->exact && pc != at->reg[RAX]))
+		return -ENOENT;
+	*ret = (struct runtime_step){.pc = pc, .sp = at_pc + 8, .cfa = at_pc + 8, .fp = at->reg[RBP],
+				     .flags = hotspot_step_has(at, RBP) ? RUNTIME_STEP_FP : 0};
+	return 0;
+}
+
+/*
  * On the way in the return address is taken from the top of the stack to rax, the stack pointer from there on is r13, and
  * arguments are moved to where the callee has them. Until then r13 is anything, an address of the stack among others.
  */
@@ -174,10 +190,13 @@ static int hotspot_step_adapter(const struct hotspot *h, const struct runtime_pl
 	uint64_t top;
 
 	if (!at->exact)
-		return -ENOENT;
+		return hotspot_step_mended(h, at, ret);
 	if (!taken && at->load(at->ctx, at->reg[RSP], &top) == 0 && hotspot_step_is_code(h, top))
 		return hotspot_step_frameless(at, 8, ret);
-	if (hotspot_step_has_sender(at) && hotspot_step_entry(h, at, ret) == 0)
+	if (taken && hotspot_step_mended(h, at, ret) == 0)
+		return 0;
+	/* Without arguments on the stack, the stack pointer is that of the caller once the return address was taken. */
+	if ((hotspot_step_has_sender(at) || (taken && at->reg[R13] == at->reg[RSP])) && hotspot_step_entry(h, at, ret) == 0)
 		return 0;
 	return hotspot_step_frameless(at, 8, ret);
 }

@@ -33,7 +33,7 @@ def fault_of(sample):
     if found not in ([], [sample.attributes["thread.name"]]):
         return "%s in the thread %s" % (found, sample.attributes["thread.name"])
     if not any(map(ROUNDS.match, names)) or "java.lang.Thread.run()" not in names[-20:]:
-        return "ends at %s" % names[-1]
+        return "ends at %s" % (names[-1:] or "the kernel")
     return None
 
 

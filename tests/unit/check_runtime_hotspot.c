@@ -861,6 +861,24 @@ START_TEST(behind_leave_the_frame_pointer_is_the_callers)
 }
 END_TEST
 
+/* Native methods look for what went wrong in between (sharedRuntime_x86_64.cpp, generate_native_wrapper). */
+START_TEST(a_native_method_has_no_frame_between_leave_and_its_ends)
+{
+	put(WORLD + 0x700, "native nmethod", 15);
+	/* leave; test rax, rax; jne 8; nop; ret; 8: jmp +0x40; nop */
+	read_with("\xc9\x48\x85\xc0\x75\x02\x90\xc3\xeb\x40\x90", 11);
+	for (uint64_t at = 1; at <= 8; at += at == 1 ? 3 : (at == 4 ? 2 : 1)) {
+		at_rsp(2);
+		stack[0] = HW_CODE + 5;
+		ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + at, true), 0);
+		ck_assert_uint_eq(step.pc, HW_CODE + 5);
+		ck_assert_uint_eq(step.sp, STACK + 8);
+		ck_assert_uint_eq(step.fp, 0xbb);
+	}
+	expect_words(10, true, 0);
+}
+END_TEST
+
 START_TEST(of_more_ranges_than_a_region_has_words_the_last_are_not_known)
 {
 	const uint32_t room = HOTSPOT_RANGES_MAX - 1; /* one is the epilogue's */
@@ -1280,6 +1298,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, what_jumps_part_of_one_range_is_one);
 	tcase_add_test(t, a_second_prologue_takes_no_words);
 	tcase_add_test(t, behind_leave_the_frame_pointer_is_the_callers);
+	tcase_add_test(t, a_native_method_has_no_frame_between_leave_and_its_ends);
 	tcase_add_test(t, of_more_ranges_than_a_region_has_words_the_last_are_not_known);
 	tcase_add_test(t, an_interpreted_frame_says_its_method_and_bytecode);
 	tcase_add_test(t, a_method_that_is_being_entered_has_no_frame_yet);

@@ -447,6 +447,8 @@ int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bo
 		return root;
 	if (native && hotspot_method_is(h, m, &n.methods[0].method, "jdk/internal/vm/Continuation", "doYield"))
 		ret->code.kind = HOTSPOT_YIELD;
+	if (native)
+		hotspot_pushed_read(&n.pushed, m, &ret->code);
 	if (!native && (nmethod_find_scopes(&n) || nmethod_find_metadata(&n) || nmethod_read_pcs(&n, &nr)))
 		return -EFAULT;
 	nmethod_rows(&n, nr, (uint32_t)root, begin);

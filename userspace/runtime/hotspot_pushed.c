@@ -2,33 +2,41 @@
 #include "runtime/hotspot_pushed.h"
 
 #include "base/cleanup.h"
-#include "runtime/hotspot.h"
 #include "runtime/hotspot_flow.h"
+#include "runtime/x86_scan.h"
 
 void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code *c)
 {
 	*p = (struct hotspot_pushed){.code = c, .reached = true};
 }
 
+static uint64_t pushed_range(const struct hotspot_pushed *p, uint32_t from, uint32_t end)
+{
+	if (p->words == PUSHED_LEFT)
+		return HOTSPOT_RANGE(from, end, 0) | HOTSPOT_RANGE_LEFT;
+	return HOTSPOT_RANGE(from, end, p->words) | (p->by_push ? HOTSPOT_RANGE_ARGUMENTS : 0);
+}
+
+/* Whether a range of the same ends where this one begins. */
 static bool pushed_continues(const struct hotspot_pushed *p, uint64_t word)
 {
 	const struct hotspot_range last = hotspot_range(word);
 
-	return last.end == p->from && last.words == p->words && last.arguments == p->by_push;
+	return last.end == p->from && pushed_range(p, last.from, last.end) == word;
 }
 
 /* What the region has no more words for stays unknown. */
 static void pushed_keep(const struct hotspot_pushed *p, uint32_t end)
 {
-	uint64_t *word = p->code->word, flag = p->by_push ? HOTSPOT_RANGE_ARGUMENTS : 0;
+	uint64_t *word = p->code->word;
 	uint32_t at = HOTSPOT_RANGES;
 
 	while (at < RUNTIME_CODE_WORDS && word[at])
 		at++;
 	if (at > HOTSPOT_RANGES && pushed_continues(p, word[at - 1]))
-		word[at - 1] = HOTSPOT_RANGE(hotspot_range(word[at - 1]).from, end, p->words) | flag;
+		word[at - 1] = pushed_range(p, hotspot_range(word[at - 1]).from, end);
 	else if (at < RUNTIME_CODE_WORDS)
-		word[at] = HOTSPOT_RANGE(p->from, end, p->words) | flag;
+		word[at] = pushed_range(p, p->from, end);
 }
 
 /* From an offset on there are so many; what is too much to be told is not known. */
@@ -36,7 +44,7 @@ static void pushed_change(struct hotspot_pushed *p, uint32_t words, uint32_t at)
 {
 	if (p->words && at > p->from)
 		pushed_keep(p, at);
-	p->words = words <= HOTSPOT_RANGE_WORDS ? words : 0;
+	p->words = words <= PUSHED_LEFT ? words : 0;
 	p->by_push &= p->words != 0;
 	p->from = at;
 }
@@ -93,27 +101,31 @@ static bool pushed_is_prologue(const struct hotspot_pushed *p, const struct x86_
 	return (p->frame_pointer && bytes + 16 == frame) || (!p->words && bytes + 8 == frame);
 }
 
+/* So many more or fewer; too many are not known, nor what is put where the frame was. */
+static void pushed_add(struct hotspot_pushed *p, int64_t words, uint32_t end)
+{
+	int64_t sum = (int64_t)p->words + words;
+
+	pushed_change(p, p->words == PUSHED_LEFT || sum < 0 || sum > HOTSPOT_RANGE_WORDS ? 0 : (uint32_t)sum, end);
+}
+
 static void pushed_push(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
 {
 	if (pushed_is_prologue(p, i))
 		return;
 	p->by_push |= !p->words;
-	pushed_change(p, p->words + 1, end);
+	pushed_add(p, 1, end);
 }
 
 /* What is given back beyond what was taken is the frame itself. */
 static void pushed_move(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
 {
-	uint64_t taken = (uint64_t)-i->n / 8, given = (uint64_t)i->n / 8;
-
 	if (i->n < 0 && pushed_is_prologue(p, i))
 		p->words = 0;
-	else if (i->n % 8 || (i->n > 0 && given > p->words))
+	else if (i->n % 8)
 		pushed_change(p, 0, end);
-	else if (i->n < 0)
-		pushed_change(p, p->words + (uint32_t)MIN(taken, (uint64_t)HOTSPOT_RANGE_WORDS + 1), end);
 	else
-		pushed_change(p, p->words - (uint32_t)given, end);
+		pushed_add(p, -i->n / 8, end);
 }
 
 static void pushed_apply(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
@@ -123,7 +135,7 @@ static void pushed_apply(struct hotspot_pushed *p, const struct x86_insn *i, uin
 		pushed_push(p, i, end);
 		break;
 	case INSN_POP:
-		pushed_change(p, p->words - !!p->words, end);
+		pushed_add(p, -1, end);
 		break;
 	case INSN_SP_ADD:
 		pushed_move(p, i, end);
@@ -136,8 +148,10 @@ static void pushed_apply(struct hotspot_pushed *p, const struct x86_insn *i, uin
 	case INSN_SP_SET:
 	case INSN_SP_LOAD:
 	case INSN_SP_LOST:
-	case INSN_LEAVE:
 		pushed_change(p, 0, end);
+		break;
+	case INSN_LEAVE:
+		pushed_change(p, PUSHED_LEFT, end);
 		break;
 	default:
 		break;
@@ -152,4 +166,18 @@ void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uin
 		pushed_leave(p, end);
 	if (i->kind != INSN_SP_COPY)
 		p->frame_pointer = i->kind == INSN_PUSH && i->reg == X86_BP && p->words == 1;
+}
+
+static bool pushed_see(void *ctx, const struct x86_insn *i, uint32_t end)
+{
+	hotspot_pushed_take(ctx, i, end);
+	return true;
+}
+
+void hotspot_pushed_read(struct hotspot_pushed *p, struct memory *m, struct runtime_code *c)
+{
+	uint32_t size = (uint32_t)MIN(c->end - c->start, (uint64_t)FLOW_BYTES), made = (uint32_t)c->word[HOTSPOT_MADE];
+
+	hotspot_pushed_begin(p, c);
+	x86_scan(m, c->start, MIN(made, size), size, pushed_see, p);
 }

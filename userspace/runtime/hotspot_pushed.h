@@ -13,10 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/code.h"
+#include "runtime/hotspot.h"
 #include "unwind/x86_insn.h"
 
 #define PUSHED_AIMS 32
+#define PUSHED_LEFT (HOTSPOT_RANGE_WORDS + 1) /* as words: the frame was left, and not yet returned from */
 
 struct hotspot_pushed {
 	struct runtime_code *code; /* borrowed: whose words become the ranges */
@@ -32,5 +33,8 @@ struct hotspot_pushed {
 void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code *c);
 /* An instruction behind the prologue, and the offset at which it ends. */
 void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end);
+
+/* All of them, of code that is not read otherwise: native methods. */
+void hotspot_pushed_read(struct hotspot_pushed *p, struct memory *m, struct runtime_code *c);
 
 #endif

@@ -110,8 +110,6 @@ static void follow_join(struct follow *f, uint32_t at)
 	}
 }
 
-/* --- what an instruction does --- */
-
 /* --- the frame pointer of an aligned frame, kept in it --- */
 
 static void depth_keep(struct depth *d, const struct x86_insn *i)
@@ -135,21 +133,18 @@ static void depth_kept_moves(struct depth *d, int64_t n)
 		d->kept = 0;
 }
 
-/* Its register gets a value; from where it was kept, it is the frame pointer again. */
-static void depth_use_kept(struct depth *d, const struct x86_insn *i)
-{
-	d->by_kept = i->kind != INSN_LOAD || i->base != X86_SP || i->n != (int64_t)d->kept;
-}
-
+/* Whether its register gets a value; from where it was kept, it is the frame pointer again. */
 static bool depth_uses_kept(struct depth *d, const struct x86_insn *i)
 {
 	bool loads = i->kind == INSN_LOAD && i->reg == X86_BP;
 
 	if (!d->kept || !(loads || i->writes & 1u << X86_BP) || i->kind == INSN_POP || i->kind == INSN_LEAVE)
 		return false;
-	depth_use_kept(d, i);
+	d->by_kept = !loads || i->base != X86_SP || i->n != (int64_t)d->kept;
 	return true;
 }
+
+/* --- what an instruction does --- */
 
 /* The frame pointer is taken back from where it was put, or is anything. */
 static void depth_take_back(struct depth *d, uint32_t from)
@@ -184,12 +179,13 @@ static void depth_lose(struct depth *d)
 
 static void depth_set(struct depth *d, const struct x86_insn *i)
 {
-	if (i->reg != X86_BP || !d->fp) {
+	if (i->reg != X86_BP || !d->fp || d->by_kept) {
 		depth_lose(d);
 		return;
 	}
 	d->depth = d->fp - (uint32_t)i->n;
 	d->by_fp = false;
+	d->kept = 0;
 }
 
 static void depth_copy(struct depth *d, const struct x86_insn *i)
@@ -204,12 +200,13 @@ static void depth_copy(struct depth *d, const struct x86_insn *i)
 
 static void depth_leave(struct depth *d)
 {
-	if (!d->fp) {
+	if (!d->fp || d->by_kept) {
 		*d = unknown;
 		return;
 	}
 	d->depth = d->fp;
 	d->by_fp = false;
+	d->kept = 0;
 	depth_take_back(d, d->depth);
 	d->depth -= 8;
 }

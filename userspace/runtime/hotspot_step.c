@@ -382,6 +382,16 @@ static bool hotspot_step_misses(const struct hotspot *h, const struct runtime_co
 	return !at->in_heap && !by_any && !hotspot_step_is_code(h, step->pc);
 }
 
+/*
+ * The frame that returns to the barrier has saved what its caller, in the heap, had in the frame pointer's register: in compiled
+ * code that is anything. Where it does not lead to the carrier, the barrier is all that is known.
+ */
+static int hotspot_step_end_at_barrier(struct runtime_step *ret)
+{
+	*ret = (struct runtime_step){.flags = RUNTIME_STEP_ROOT | RUNTIME_STEP_LEFT_OUT};
+	return 0;
+}
+
 int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		 struct runtime_step *ret)
 {
@@ -393,6 +403,8 @@ int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c,
 		return 0;
 	}
 	err = hotspot_step_by_kind(h, c, at, ret);
+	if (c->kind == HOTSPOT_BARRIER && !at->exact && (err || !hotspot_step_is_code(h, ret->pc)))
+		return hotspot_step_end_at_barrier(ret);
 	if (!err && hotspot_step_misses(h, c, at, ret))
 		return -ENOENT;
 	if (!err && at->in_heap && hotspot_step_leaves_part(h, ret->pc))

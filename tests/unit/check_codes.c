@@ -450,6 +450,22 @@ START_TEST(what_may_go_within_an_epoch_is_of_the_samples_before_it_was_read)
 }
 END_TEST
 
+START_TEST(what_a_sample_of_an_epoch_has_met_stays_for_it)
+{
+	const struct codes_when met = {.time_ns = S + 10, .epoch = 5, .ran_ns = 1};
+
+	epoch = 5;
+	ask(0x1010, S + 15);
+	region(0x1000, 0x1100, 1)->code.flags = RUNTIME_CODE_MAY_GO;
+	codes_settle(&codes, 0x1010, 0, &made, S + 20);
+	ck_assert(!holds(0x1010, S + 30));
+	codes_run(codes_find(&codes, 0x1010), met);
+	ck_assert(holds(0x1010, S + 30) && holds(0x1010, 9 * S));
+	epoch = 6;
+	ck_assert(!holds(0x1010, S + 30));
+}
+END_TEST
+
 /* As of a worker in whose place another one has begun, with code that looks the same. */
 START_TEST(code_holds_for_samples_of_its_heap_alone)
 {
@@ -605,6 +621,7 @@ Suite *codes_suite(void)
 	tcase_add_test(t, what_was_not_found_again_is_not_asked_for_each_sample);
 	tcase_add_test(t, code_of_a_later_epoch_is_of_all_its_samples);
 	tcase_add_test(t, what_may_go_within_an_epoch_is_of_the_samples_before_it_was_read);
+	tcase_add_test(t, what_a_sample_of_an_epoch_has_met_stays_for_it);
 	tcase_add_test(t, code_holds_for_samples_of_its_heap_alone);
 	tcase_add_test(t, code_that_lasts_is_read_once);
 	tcase_add_test(t, a_question_that_had_no_room_is_asked_again);

@@ -184,6 +184,12 @@ static bool codes_is_read_for_epoch(const struct code_entry *e, struct codes_whe
 	return when.ran_ns && e->seen_ns >= when.ran_ns && (when.time_ns <= e->seen_ns || e->ran_epoch == when.epoch);
 }
 
+/* Code that may go within an epoch, of which a sample of the epoch was seen to have it: it does not. */
+static bool codes_is_kept(const struct code_entry *e, struct codes_when when)
+{
+	return e->code && e->code->flags & RUNTIME_CODE_MAY_GO && when.epoch && e->ran_epoch == when.epoch;
+}
+
 /* Whether no later reading is needed. */
 static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
@@ -192,6 +198,8 @@ static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, st
 	if (!e->seen_ns || !codes_is_of_heap(e, when.epoch) || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
 		return false;
 	if (codes_go_by_epoch(e, when))
+		return true;
+	if (codes_is_kept(e, when))
 		return true;
 	if (codes_stays_for_epoch(e, when))
 		return when.begins || when.epoch < e->seen_epoch || codes_is_read_for_epoch(e, when);

@@ -187,6 +187,23 @@ START_TEST(what_only_a_jump_back_leads_to_has_its_depth)
 }
 END_TEST
 
+/* As checkcast_arraycopy with barriers of a collector, which saves all registers twice. */
+START_TEST(of_many_changes_in_a_frame_with_a_frame_pointer_that_leads_on)
+{
+	uint8_t many[4 + 2 * 40 + 2] = {0x55, 0x48, 0x89, 0xe5}; /* push rbp; mov rbp, rsp */
+
+	for (size_t i = 4; i < sizeof(many) - 2; i += 2)
+		memcpy(many + i, "\x50\x58", 2); /* push rax; pop rax */
+	memcpy(many + sizeof(many) - 2, "\xc9\xc3", 2); /* leave; ret */
+	follow(many, sizeof(many));
+	expect(0, 8, 0);
+	expect(1, 16, 16);
+	for (uint64_t at = 4; at < sizeof(many) - 1; at++)
+		expect(at, 1, 16);
+	expect(sizeof(many) - 1, 8, 0);
+}
+END_TEST
+
 START_TEST(what_nothing_leads_to_is_not_known)
 {
 	/* jmp +2; push rax; ret; nop */
@@ -270,6 +287,7 @@ Suite *hotspot_depth_suite(void)
 	tcase_add_test(t, a_stack_that_is_elsewhere_is_not_known);
 	tcase_add_test(t, what_only_a_jump_back_leads_to_has_its_depth);
 	tcase_add_test(t, what_nothing_leads_to_is_not_known);
+	tcase_add_test(t, of_many_changes_in_a_frame_with_a_frame_pointer_that_leads_on);
 	tcase_add_test(t, ways_of_other_depths_that_meet_are_not_known);
 	tcase_add_test(t, a_frame_pointer_of_anothers_is_not_taken_back);
 	tcase_add_test(t, behind_as_many_changes_as_there_is_room_for_nothing_is_known);

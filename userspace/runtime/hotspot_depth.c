@@ -49,6 +49,8 @@ struct follow {
 	struct depth now;
 	bool goes_on; /* control gets here from the instruction before */
 	bool reached; /* and to that one, as far as is known */
+	bool brief;   /* there is not room for all: frames with a frame pointer are left by that */
+	bool full;    /* there was no room */
 	uint32_t nr_events;
 	struct aims ahead; /* of this pass */
 	struct aims back;  /* of the one before */
@@ -286,9 +288,10 @@ static void follow_apply(struct follow *f, const struct x86_insn *i, uint32_t en
 
 /* --- events: offset << 20 | depth << 10 | saved, in units of 8 bytes; two in a word --- */
 
-static uint32_t event_of(uint32_t at, const struct depth *d)
+static uint32_t event_of(uint32_t at, const struct depth *d, bool brief)
 {
-	uint32_t units = d->by_kept ? UNITS_KEPT : (d->by_fp ? UNITS_MAX : d->depth / 8);
+	bool by_fp = d->by_fp || (brief && d->fp == 16 && d->saved == 16);
+	uint32_t units = d->by_kept ? UNITS_KEPT : (by_fp ? UNITS_MAX : d->depth / 8);
 	uint32_t saved = d->by_kept ? d->kept : d->saved;
 
 	return at << 2 * UNITS_BITS | units << UNITS_BITS | (units ? saved / 8 : 0);
@@ -303,8 +306,9 @@ static bool event_says(uint32_t event, uint32_t other)
 static void follow_note(struct follow *f, uint32_t at)
 {
 	uint32_t n = f->nr_events;
-	uint32_t event = event_of(at, n == EVENTS - 1 ? &unknown : &f->now);
+	uint32_t event = event_of(at, n == EVENTS - 1 ? &unknown : &f->now, f->brief);
 
+	f->full |= n == EVENTS;
 	if (n == EVENTS || (n && event_says(runtime_code_half(f->code, n - 1), event)))
 		return;
 	runtime_code_set_half(f->code, n, event);
@@ -330,27 +334,29 @@ static void follow_all(struct follow *f, const uint8_t *code, uint32_t len)
 	follow_note(f, len);
 }
 
-/* One pass; *back: with what jumps lead back, of the pass before, then of this one. */
-static void follow_pass(struct runtime_code *c, const uint8_t *code, uint32_t len, struct aims *back)
+/* One pass; *back: with what jumps lead back, of the pass before, then of this one. Whether there was room. */
+static bool follow_pass(struct runtime_code *c, const uint8_t *code, uint32_t len, bool brief, struct aims *back)
 {
-	struct follow f = {.code = c, .now = {.depth = 8}, .goes_on = true, .reached = true, .back = *back};
+	struct follow f = {.code = c, .now = {.depth = 8}, .goes_on = true, .reached = true, .brief = brief, .back = *back};
 
 	memset(c->word, 0, sizeof(c->word));
 	follow_all(&f, code, len);
 	*back = f.back;
+	return !f.full;
 }
 
 void hotspot_depth_read(struct memory *m, struct runtime_code *c)
 {
 	uint32_t len = (uint32_t)MIN(c->end - c->start, (uint64_t)(CODE_MAX - 1));
-	struct aims back = {0};
+	struct aims back = {0}, again;
 	uint8_t code[CODE_MAX];
 
 	if (memory_read(m, c->start, code, len))
 		return;
-	follow_pass(c, code, len, &back);
-	if (back.nr)
-		follow_pass(c, code, len, &back);
+	follow_pass(c, code, len, false, &back);
+	again = back;
+	if (!follow_pass(c, code, len, false, &back))
+		follow_pass(c, code, len, true, &again);
 }
 
 /* Its offset has 12 bits. */

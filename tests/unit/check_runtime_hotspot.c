@@ -845,6 +845,12 @@ START_TEST(a_second_prologue_takes_no_words)
 	expect_words(5, true, 0);
 	expect_words(7, true, 1);
 	expect_words(8, true, 0);
+	/* sub rsp, 0x28; mov [rsp + 0x20], rbp; nop */
+	read_with("\x48\x83\xec\x28\x48\x89\x6c\x24\x20\x90", 10);
+	expect_words(9, true, 0);
+	/* sub rsp, 0x28; mov [rsp], rax; add rsp, 0x28 */
+	read_with("\x48\x83\xec\x28\x48\x89\x04\x24\x48\x83\xc4\x28", 12);
+	expect_words(8, true, 5);
 }
 END_TEST
 

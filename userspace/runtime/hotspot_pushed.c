@@ -91,14 +91,23 @@ static void pushed_leave(struct hotspot_pushed *p, uint32_t end)
 
 /* --- instructions --- */
 
-/* Code that is entered in a loop has a second prologue there: the frame pointer is pushed, or not, and the frame made. */
+/* Code that is entered in a loop has a second prologue there: the frame pointer is pushed, and the frame made. */
 static bool pushed_is_prologue(const struct hotspot_pushed *p, const struct x86_insn *i)
 {
 	uint64_t frame = p->code->word[HOTSPOT_FRAME], bytes = (uint64_t)-i->n;
 
 	if (i->kind == INSN_PUSH)
 		return i->reg == X86_BP && !p->words && frame == 16;
-	return (p->frame_pointer && bytes + 16 == frame) || (!p->words && bytes + 8 == frame);
+	return p->frame_pointer && bytes + 16 == frame;
+}
+
+/* Or the frame is made, and the frame pointer stored in it. */
+static bool pushed_is_stored(const struct hotspot_pushed *p, const struct x86_insn *i)
+{
+	const uint64_t frame = p->code->word[HOTSPOT_FRAME];
+
+	return p->words && 8ULL * p->words + 8 == frame && i->kind == INSN_STORE && i->reg == X86_BP && i->base == X86_SP &&
+	       (uint64_t)i->n + 16 == frame;
 }
 
 /* So many more or fewer; too many are not known, nor what is put where the frame was. */
@@ -161,6 +170,8 @@ static void pushed_apply(struct hotspot_pushed *p, const struct x86_insn *i, uin
 void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
 {
 	pushed_arrive(p, end - i->len);
+	if (pushed_is_stored(p, i))
+		p->words = 0;
 	pushed_apply(p, i, end);
 	if (i->kind == INSN_JUMP || i->kind == INSN_RET || i->kind == INSN_END)
 		pushed_leave(p, end);

@@ -315,6 +315,7 @@ START_TEST(the_counter_for_code_is_that_of_the_collector_or_the_sweeper)
 	uint8_t used = 1;
 
 	ck_assert_uint_eq(code_epoch_with(SWEEPER, "other", bias), VARIABLE(0));
+	ck_assert(((struct hotspot *)attached.param)->code_may_go); /* that of loops, of classes that are counted already */
 	ck_assert_uint_eq(code_epoch_with(SWEEPER, GC_EPOCH, bias), VARIABLE(1));
 	ck_assert_uint_eq(code_epoch_with("other", "UseZGC", bias), 0);
 	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseZGC", bias), VARIABLE(0));
@@ -344,6 +345,7 @@ END_TEST
 START_TEST(a_counter_for_code_that_cannot_be_read_is_none)
 {
 	ck_assert_uint_eq(code_epoch_with(SWEEPER, "other", HW_CODE_EPOCH - VARIABLES + 4), 0);
+	ck_assert(!((struct hotspot *)attached.param)->code_may_go);
 	ck_assert_uint_eq(code_epoch_with(SWEEPER, "other", WORLD + WORLD_BYTES), 0);
 	/* Where the collector's flag cannot be read, it may be one of those that give up code at any time. */
 	ck_assert_uint_ne(code_epoch_with(GC_EPOCH, "UseZGC", WORLD + WORLD_BYTES - VARIABLES - 8), 0);

@@ -99,7 +99,7 @@ struct hotspot {
 	uint16_t version;   /* 8, 11, ... */
 	uint16_t epoch_bytes; /* of the counter: 4 or 8 */
 	uint16_t chunk_pc, chunk_bottom, chunk_owner; /* fields of a StackChunk */
-	uint16_t code_may_go; /* not 0: within an epoch of code too, but for what is on a stack */
+	uint16_t code_may_go; /* not 0: within an epoch of code too, but for what a sample of it has met */
 #define X(name, type, field, how) uint16_t name;
 	HOTSPOT_FIELDS(X)
 #undef X

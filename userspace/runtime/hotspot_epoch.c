@@ -23,8 +23,9 @@
  *     only read may be gone (RUNTIME_CODE_MAY_GO). Without the counter, regions of code hold by their age alone.
  *   - NMethodSweeper::_traversals (8 to 19, sweeper.cpp), when it begins to go through the code. What one traversal found to
  *     be on no stack, the next one gives up. Code of loops (OSR) of unloaded classes does not wait for that, so the sum of
- *     both counters is the epoch of code: it stays where both do. Of builds without that table, unloaded classes have to do:
- *     what else is given up is seen when the code is read again, a second later at most.
+ *     both counters is the epoch of code: it stays where both do. Such code is still there when its classes are counted, and
+ *     goes later in that epoch; no sample of it has met the code, whose classes were dead. Of builds without that table,
+ *     unloaded classes have to do: what else is given up is seen when the code is read again, a second later at most.
  * Classes that are redefined (JVMTI) keep their memory while frames run them; it
  * is given up with no rise, and the methods of a class of the same name come.
  */
@@ -86,7 +87,7 @@ static void hotspot_epoch_plan(uint64_t node, uint64_t at, struct otp_walk *walk
 				  .root_keep = 1, .frames_max = 1, .stride = 8, .first = {.bias = 8}};
 }
 
-/* The counter for code, and whether this collector goes on within an epoch. 0: there is none. */
+/* The counter for code, and whether code that a sample of an epoch has not met may go in it. 0: there is none. */
 static uint64_t hotspot_code_epoch_find(const struct runtime_file *file, struct memory *m, uint16_t *ret_may_go)
 {
 	static const char *const names[] = {"_ZN9CodeCache9_gc_epochE", "_ZN14NMethodSweeper11_traversalsE", "UseZGC",
@@ -95,7 +96,7 @@ static uint64_t hotspot_code_epoch_find(const struct runtime_file *file, struct 
 	uint8_t used;
 
 	runtime_static_symbols(file->binary, names, ARRAY_SIZE(names), s);
-	*ret_may_go = 0;
+	*ret_may_go = !s[0].value;
 	if (!s[0].value)
 		return s[1].value ? file->bias + s[1].value : 0;
 	for (size_t i = 2; i < ARRAY_SIZE(names); i++)
@@ -110,6 +111,8 @@ static void hotspot_code_epoch_attach(const struct runtime_file *file, struct me
 	h->code_epoch_at = hotspot_code_epoch_find(file, m, &h->code_may_go);
 	if (h->code_epoch_at % 8 || hotspot_code_epoch_now(h, m, &h->code_epoch))
 		h->code_epoch_at = 0;
+	if (!h->code_epoch_at)
+		h->code_may_go = 0; /* what a sample has met may go, too */
 	walk->also.at = h->code_epoch_at;
 }
 

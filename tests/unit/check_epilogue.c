@@ -171,8 +171,17 @@ END_TEST
 
 static struct row row;
 
+static uint32_t decoded; /* instructions */
+
+static int counting_decode(const uint8_t *code, size_t len, struct insn *ret)
+{
+	decoded++;
+	return epilogue_x86_64.decode(code, len, ret);
+}
+
 static int find_at(const void *code, size_t len, size_t at, bool called)
 {
+	struct epilogue_arch counting = epilogue_x86_64;
 	static struct tiny tiny;
 	struct binary *b;
 	int err;
@@ -181,7 +190,8 @@ static int find_at(const void *code, size_t len, size_t at, bool called)
 	memset(tiny.image + TINY_CODE, 0xcc, TINY_SIZE - TINY_CODE);
 	memcpy(tiny.image + TINY_CODE, code, len);
 	b = tiny_open(&tiny);
-	err = epilogue_find(&epilogue_x86_64, b, TINY_CODE + at, called, &row);
+	counting.decode = counting_decode;
+	err = epilogue_find(&counting, b, TINY_CODE + at, called, &row);
 	binary_put(b);
 	return err;
 }
@@ -391,6 +401,34 @@ START_TEST(question_whether_a_call_comes_back_has_an_end)
 }
 END_TEST
 
+/* A call to a function, then so many branches to returns of their own: each may be what it returns by. */
+static size_t put_questions(uint8_t *code, uint32_t branches, int32_t callee)
+{
+	size_t n = 5;
+
+	code[0] = 0xe8;
+	memcpy(code + 1, &callee, sizeof(callee));
+	for (uint32_t i = 0; i < branches; i++, n += 3)
+		memcpy(code + n, "\x74\x00\xc3", 3); /* je to the return behind it */
+	return n;
+}
+
+START_TEST(whether_calls_come_back_is_asked_a_few_times_only)
+{
+	enum { BRANCHES = 300, CALLEE = 0x600 };
+	static uint8_t code[0x800];
+	uint32_t before;
+
+	memset(code, 0x90, sizeof(code));
+	put_questions(code, BRANCHES, CALLEE - 5);
+	memset(code + CALLEE, 0x90, 0x1f0); /* without a return: the question is dear */
+	memset(code + 0x7f0, 0xcc, 16);
+	before = decoded;
+	ck_assert_int_eq(find(code, sizeof(code)), -ENOENT);
+	ck_assert_uint_le(decoded - before, 2 * EPILOGUE_INSNS);
+}
+END_TEST
+
 START_TEST(frame_that_aligns_calls_is_taken_first)
 {
 	/* je +5; add $0x10,%rsp; ret; add $0x18,%rsp; ret */
@@ -466,6 +504,7 @@ Suite *epilogue_suite(void)
 	tcase_add_test(t, call_that_never_comes_back_does_not_lead_into_the_next_function);
 	tcase_add_test(t, assembly_may_call_without_a_frame_what_comes_back);
 	tcase_add_test(t, question_whether_a_call_comes_back_has_an_end);
+	tcase_add_test(t, whether_calls_come_back_is_asked_a_few_times_only);
 	tcase_add_test(t, frame_that_aligns_calls_is_taken_first);
 	tcase_add_test(t, code_without_an_end_has_no_row);
 	tcase_add_test(t, register_that_was_overwritten_cannot_lead_out);

@@ -245,9 +245,9 @@ START_TEST(code_has_epochs_of_its_own)
 	put64(HW_CODE_EPOCH, 41);
 	attach_epoch();
 	ck_assert_uint_eq(h->code_epoch_at, 0); /* there is no symbol */
-	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 1), 8); /* of 17: that of classes has to do */
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 1), 0); /* of 17: that of classes says too little */
 	ck_assert_int_eq(code_at(HW_CODE), 0);
-	ck_assert_uint_eq(made.code.epoch, 8);
+	ck_assert_uint_eq(made.code.epoch, 0);
 	h->version = 21;
 	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 1), 0);
 	h->version = 17;
@@ -794,6 +794,21 @@ START_TEST(words_that_compiled_code_takes_for_a_while_lie_beneath_its_frame)
 }
 END_TEST
 
+/* As what saves registers of vectors, or aligns the stack for a call. */
+START_TEST(where_too_much_or_nobody_knows_how_much_was_taken_the_caller_is_unknown)
+{
+	/* sub rsp, 256; call +0; add rsp, 256; and rsp, -16; call +0; mov rsp, rbx; nop */
+	read_with("\x48\x81\xec\0\x01\0\0\xe8\0\0\0\0\x48\x81\xc4\0\x01\0\0\x48\x83\xe4\xf0\xe8\0\0\0\0\x48\x8b\xe3\x90", 32);
+	at_rsp(40);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 7, true), -ENOENT);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 12, false), -ENOENT);
+	expect_words(19, true, 0);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 23, true), -ENOENT);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 28, false), -ENOENT);
+	expect_words(31, true, 0);
+}
+END_TEST
+
 START_TEST(pushed_arguments_are_taken_away_by_who_is_called)
 {
 	/* push rsi; push rdi; call +0; pop rdi; pop rsi; nop */
@@ -1140,6 +1155,26 @@ static void put_pushes(const char *name, size_t size, uint32_t frame)
 	ck_assert_int_eq(code_at(HW_CODE), 0);
 }
 
+/* Another stub of the same size at the same place is not the same; a collection says nothing of what the program gives up. */
+START_TEST(code_of_no_method_is_known_by_its_instructions)
+{
+	uint64_t identity[RUNTIME_CODE_IDENTITY];
+	uint8_t other = 0x90;
+
+	((struct hotspot *)attached.param)->code_may_go = 1;
+	put_pushes("monitorexit Runtime1 stub", 26, 4);
+	ck_assert_uint_eq(made.code.flags, 0);
+	memcpy(identity, made.code.identity, sizeof(identity));
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_mem_eq(identity, made.code.identity, sizeof(identity));
+	put(HW_CODE + 2, &other, 1);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_mem_ne(identity, made.code.identity, sizeof(identity));
+	put_pushes("upcall_stub_(LL)I", 18, 0);
+	ck_assert_uint_eq(made.code.flags, RUNTIME_CODE_FLEETING);
+}
+END_TEST
+
 START_TEST(hand_written_code_is_left_by_what_it_has_pushed)
 {
 	struct hotspot_depth d;
@@ -1314,6 +1349,8 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_compiled_frame_is_left_at_each_of_its_instructions);
 	tcase_add_loop_test(t, a_frame_whose_caller_would_be_no_code_of_java_is_not_left, 0, 3);
 	tcase_add_test(t, words_that_compiled_code_takes_for_a_while_lie_beneath_its_frame);
+	tcase_add_test(t, where_too_much_or_nobody_knows_how_much_was_taken_the_caller_is_unknown);
+	tcase_add_test(t, code_of_no_method_is_known_by_its_instructions);
 	tcase_add_test(t, pushed_arguments_are_taken_away_by_who_is_called);
 	tcase_add_test(t, behind_a_jump_there_is_what_others_lead_there_with);
 	tcase_add_test(t, what_jumps_part_of_one_range_is_one);

@@ -82,20 +82,22 @@ static bool beam_is_return(const struct beam *b, const struct runtime_code *c, u
 	return !b->loop && c->kind == BEAM_SHARED && !slot && word >> NEAR_BITS == pc >> NEAR_BITS;
 }
 
-static bool beam_is_frame_pointer(uint64_t at, uint64_t word)
+static bool beam_is_frame_pointer(const struct beam *b, uint64_t at, uint64_t word, uint64_t next)
 {
-	return !word || (word % 8 == 0 && word > at && word - at <= LINK_MAX);
+	return word ? word % 8 == 0 && word > at && word - at <= LINK_MAX : beam_is_exit(b, next);
 }
 
 /* The next word of a stack, but for a frame pointer. */
 static int beam_load(const struct beam *b, const struct runtime_place *at, uint64_t *sp, uint64_t *ret)
 {
+	uint64_t next;
 	int err = at->load(at->ctx, *sp, ret);
 
-	if (err || !b->framed || !beam_is_frame_pointer(*sp, *ret))
+	if (err || !b->framed || at->load(at->ctx, *sp + 8, &next) || !beam_is_frame_pointer(b, *sp, *ret, next))
 		return err;
 	*sp += 8;
-	return at->load(at->ctx, *sp, ret);
+	*ret = next;
+	return 0;
 }
 
 /*

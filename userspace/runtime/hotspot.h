@@ -137,7 +137,8 @@ enum hotspot_word {
  * the pop of the frame pointer at the first one to behind the return.
  */
 #define HOTSPOT_RANGE(from, end, words) ((uint64_t)(from) << 32 | (uint64_t)(words) << 26 | (end))
-#define HOTSPOT_RANGE_WORDS	31u
+#define HOTSPOT_RANGE_WORDS	30u /* more are not known: */
+#define HOTSPOT_RANGE_UNKNOWN	31u
 #define HOTSPOT_RANGE_ARGUMENTS (1ULL << 31) /* what is called there takes the words away, as the callee's kind tells */
 #define HOTSPOT_RANGE_LEFT	(1ULL << 31) /* of 0 words: the frame pointer is the caller's already */
 _Static_assert(RUNTIME_CODE_BYTES <= 1 << 26, "a range holds any offset");
@@ -147,7 +148,7 @@ struct hotspot_range { uint32_t from, end, words; bool arguments, left; };
 static inline struct hotspot_range hotspot_range(uint64_t word)
 {
 	return (struct hotspot_range){.from = (uint32_t)(word >> 32), .end = word & ((1u << 26) - 1),
-				      .words = word >> 26 & HOTSPOT_RANGE_WORDS, .arguments = word & HOTSPOT_RANGE_ARGUMENTS,
+				      .words = word >> 26 & HOTSPOT_RANGE_UNKNOWN, .arguments = word & HOTSPOT_RANGE_ARGUMENTS,
 				      .left = word & HOTSPOT_RANGE_LEFT};
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "runtime/hotspot.h"
 #include "runtime/steady.h"
 
@@ -16,6 +17,7 @@
 #define SEGMENT_FREE 0xff
 #define BACK_MAX     4096 /* steps back in the map of segments, each 254 segments at most */
 #define CODELETS_MAX 1024
+#define IDENTITY_BYTES 64u /* of code that is no method's */
 
 struct heap { uint64_t low, high, segments; uint32_t shift; };
 struct blob { uint64_t at, code, end; int32_t complete, frame; char name[64]; };
@@ -186,6 +188,29 @@ static int hotspot_by_hand(const struct hotspot *h, struct memory *m, const stru
 	return 0;
 }
 
+static bool hotspot_is_nmethod(const char *name)
+{
+	return !strcmp(name, "nmethod") || !strcmp(name, "native nmethod");
+}
+
+/* Code that the program makes and gives up, as the linker of foreign functions does (upcallStubs.cpp, NativeEntryPoint). */
+static bool hotspot_is_given_up(const char *name)
+{
+	return hotspot_begins(name, "upcall_stub") || hotspot_begins(name, "nep_invoker");
+}
+
+/* Of what is no method's, the same size at the same place does not tell that it is the same. */
+static uint64_t hotspot_blob_identity(struct memory *m, const struct blob *b)
+{
+	uint8_t code[IDENTITY_BYTES] = {0};
+	const uint64_t size = b->end - b->code;
+	uint64_t name = hash_bytes(b->name, strlen(b->name), (uint64_t)b->frame);
+
+	if (memory_read(m, b->code, code, MIN(size, (uint64_t)sizeof(code))))
+		memset(code, 0, sizeof(code));
+	return hash_bytes(code, sizeof(code), name ^ size);
+}
+
 static int hotspot_describe(const struct hotspot *h, struct memory *m, const struct blob *b, uint64_t pc,
 			    struct runtime_code_made *ret)
 {
@@ -195,12 +220,15 @@ static int hotspot_describe(const struct hotspot *h, struct memory *m, const str
 	c->start = b->code;
 	c->end = b->end;
 	c->identity[0] = b->at;
+	c->flags = hotspot_is_given_up(b->name) ? RUNTIME_CODE_FLEETING : 0;
 	if (!strcmp(b->name, "Interpreter"))
 		return hotspot_codelet(h, m, pc, c);
+	if (!hotspot_is_nmethod(b->name))
+		c->identity[1] = hotspot_blob_identity(m, b);
 	if (b->frame <= 0 || hotspot_is_c1_stub(b->name))
 		return hotspot_by_hand(h, m, b, pc, c);
 	c->kind = HOTSPOT_COMPILED;
-	if (!strcmp(b->name, "nmethod") || !strcmp(b->name, "native nmethod"))
+	if (hotspot_is_nmethod(b->name))
 		return hotspot_nmethod(h, m, b->at, b->name[1] == 'a', complete, 8ULL * (uint64_t)b->frame, ret);
 	hotspot_frame_words(m, b->code, complete, 8ULL * (uint64_t)b->frame, c);
 	hotspot_name(c, "", b->name);
@@ -247,7 +275,6 @@ static int hotspot_code_answer(void *ctx)
 
 	memset(&q->made->code, 0, sizeof(q->made->code));
 	q->made->code.epoch = q->code_epoch;
-	q->made->code.flags = q->h->code_may_go ? RUNTIME_CODE_MAY_GO : 0;
 	/* Without a counter, nothing tells that what was gathered is still so. */
 	if (q->h->code_epoch_at || q->h->epoch_at)
 		memory_gather(q->memory);

@@ -441,6 +441,7 @@ int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bo
 	if (!err && ret->known[1] && ret->known_epoch == ret->code.epoch &&
 	    !memcmp(ret->known, ret->code.identity, 2 * sizeof(ret->known[0])))
 		return -EALREADY;
+	ret->code.flags = h->code_may_go ? RUNTIME_CODE_MAY_GO : 0;
 	hotspot_frame_words(m, ret->code.start, complete, frame, &ret->code);
 	root = err ? err : nmethod_root(&n, &begin);
 	if (root < 0)

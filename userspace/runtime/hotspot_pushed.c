@@ -14,6 +14,8 @@ static uint64_t pushed_range(const struct hotspot_pushed *p, uint32_t from, uint
 {
 	if (p->words == PUSHED_LEFT)
 		return HOTSPOT_RANGE(from, end, 0) | HOTSPOT_RANGE_LEFT;
+	if (p->words > HOTSPOT_RANGE_WORDS)
+		return HOTSPOT_RANGE(from, end, HOTSPOT_RANGE_UNKNOWN);
 	return HOTSPOT_RANGE(from, end, p->words) | (p->by_push ? HOTSPOT_RANGE_ARGUMENTS : 0);
 }
 
@@ -39,12 +41,12 @@ static void pushed_keep(const struct hotspot_pushed *p, uint32_t end)
 		word[at] = pushed_range(p, p->from, end);
 }
 
-/* From an offset on there are so many; what is too much to be told is not known. */
+/* From an offset on there are so many. */
 static void pushed_change(struct hotspot_pushed *p, uint32_t words, uint32_t at)
 {
 	if (p->words && at > p->from)
 		pushed_keep(p, at);
-	p->words = words <= PUSHED_LEFT ? words : 0;
+	p->words = words;
 	p->by_push &= p->words != 0;
 	p->from = at;
 }
@@ -110,12 +112,16 @@ static bool pushed_is_stored(const struct hotspot_pushed *p, const struct x86_in
 	       (uint64_t)i->n + 16 == frame;
 }
 
-/* So many more or fewer; too many are not known, nor what is put where the frame was. */
+/* So many more or fewer. What is given back beyond what was taken is the frame itself, as is what is put where it was. */
 static void pushed_add(struct hotspot_pushed *p, int64_t words, uint32_t end)
 {
 	int64_t sum = (int64_t)p->words + words;
 
-	pushed_change(p, p->words == PUSHED_LEFT || sum < 0 || sum > HOTSPOT_RANGE_WORDS ? 0 : (uint32_t)sum, end);
+	if (p->words == PUSHED_UNKNOWN)
+		return;
+	if (p->words == PUSHED_LEFT || sum < 0)
+		sum = 0;
+	pushed_change(p, (uint32_t)MIN(sum, (int64_t)PUSHED_UNKNOWN), end);
 }
 
 static void pushed_push(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
@@ -126,13 +132,12 @@ static void pushed_push(struct hotspot_pushed *p, const struct x86_insn *i, uint
 	pushed_add(p, 1, end);
 }
 
-/* What is given back beyond what was taken is the frame itself. */
 static void pushed_move(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
 {
 	if (i->n < 0 && pushed_is_prologue(p, i))
 		p->words = 0;
 	else if (i->n % 8)
-		pushed_change(p, 0, end);
+		pushed_change(p, PUSHED_UNKNOWN, end);
 	else
 		pushed_add(p, -i->n / 8, end);
 }
@@ -154,10 +159,12 @@ static void pushed_apply(struct hotspot_pushed *p, const struct x86_insn *i, uin
 		if (i->n >= 0 && i->n < FLOW_BYTES)
 			pushed_aim(p, end, end + (uint32_t)i->n);
 		break;
-	case INSN_SP_SET:
+	case INSN_SP_SET: /* as it was before it was aligned */
 	case INSN_SP_LOAD:
-	case INSN_SP_LOST:
 		pushed_change(p, 0, end);
+		break;
+	case INSN_SP_LOST:
+		pushed_change(p, PUSHED_UNKNOWN, end);
 		break;
 	case INSN_LEAVE:
 		pushed_change(p, PUSHED_LEFT, end);

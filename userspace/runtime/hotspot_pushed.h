@@ -17,7 +17,10 @@
 #include "unwind/x86_insn.h"
 
 #define PUSHED_AIMS 32
-#define PUSHED_LEFT (HOTSPOT_RANGE_WORDS + 1) /* as words: the frame was left, and not yet returned from */
+#define PUSHED_MAX  (1u << 16)
+/* As words: it is not known how many, and the frame was left, and not yet returned from. */
+#define PUSHED_UNKNOWN (PUSHED_MAX + 1)
+#define PUSHED_LEFT    (PUSHED_MAX + 2)
 
 struct hotspot_pushed {
 	struct runtime_code *code; /* borrowed: whose words become the ranges */

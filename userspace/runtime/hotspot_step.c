@@ -216,7 +216,7 @@ static bool hotspot_step_range(const struct runtime_code *c, const struct runtim
 	return false;
 }
 
-/* Bytes from the stack pointer to the caller's, and whether the caller's frame pointer lies beneath the return address. */
+/* Bytes from the stack pointer to the caller's, 0 unknown, and whether the caller's frame pointer lies beneath the return address. */
 static uint64_t hotspot_step_depth(const struct runtime_code *c, const struct runtime_place *at, bool *ret_saved)
 {
 	uint64_t offset = at->pc - c->start;
@@ -224,6 +224,8 @@ static uint64_t hotspot_step_depth(const struct runtime_code *c, const struct ru
 
 	*ret_saved = true;
 	if (hotspot_step_range(c, at, &range)) {
+		if (range.words == HOTSPOT_RANGE_UNKNOWN)
+			return 0;
 		*ret_saved = range.words || (offset == range.from && !range.left);
 		return range.words ? c->word[HOTSPOT_FRAME] + 8 * range.words : (*ret_saved ? 16 : 8);
 	}

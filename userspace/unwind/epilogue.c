@@ -460,7 +460,7 @@ static enum worth follow(struct walk *w, uint16_t last, struct row *row)
 	struct insn i;
 	uint16_t n = 0;
 
-	for (uint16_t to = last; to; to = w->blocks[to].from)
+	for (uint16_t to = last; to; to = w->blocks[to].from, w->insns++)
 		w->blocks[w->blocks[to].from].next = to;
 	while (follow_block(w, n, &i)) {
 		if (n == last)
@@ -492,7 +492,7 @@ static bool callees_return(struct walk *w, unsigned nested)
 {
 	struct row row;
 
-	if (!nested || w->now.nr_callees > CALLEES || w->asked++ == ASKED_MAX)
+	if (!nested || w->now.nr_callees > CALLEES || w->asked++ >= ASKED_MAX)
 		return false;
 	for (unsigned i = 0; i < w->now.nr_callees; i++)
 		if (find(w->arch, w->binary, w->now.callees[i], false, nested - 1, &row) == WAY_WRONG)

@@ -135,19 +135,25 @@ static bool codes_have_gone(const struct codes *t, uint64_t time_ns)
 	return t->gone_ns && time_ns < t->gone_ns + CODES_ALERT_NS;
 }
 
-/* Whether the epochs of a reading and of a sample that is younger tell that nothing else is there. */
-static bool codes_stays_in_epoch(const struct code_entry *e, struct codes_when when)
+/* Code that may go within an epoch, of which a sample of the epoch was seen to have it: it does not. */
+static bool codes_is_met(const struct code_entry *e, struct codes_when when)
 {
-	return when.epoch && e->seen_epoch && e->code && !(e->code->flags & RUNTIME_CODE_MAY_GO);
+	return e->code && e->code->flags & RUNTIME_CODE_MAY_GO && when.epoch && e->ran_epoch == when.epoch;
 }
 
 /* For how long after its last reading code is held to be where it was, or none to be there. */
 static uint64_t codes_trust(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
+	const bool epochs = when.epoch && e->seen_epoch && e->code;
+
+	if (codes_is_met(e, when))
+		return CODES_TRUST_NS;
 	if (codes_are_alert(t, when.time_ns) || (e->code && e->code->flags & RUNTIME_CODE_FLEETING))
 		return 0;
-	if (codes_stays_in_epoch(e, when) || ((t->ended || when.waited) && !codes_have_gone(t, when.time_ns)))
+	if ((t->ended || when.waited) && !codes_have_gone(t, when.time_ns))
 		return CODES_TRUST_NS;
+	if (epochs)
+		return e->code->flags & RUNTIME_CODE_MAY_GO ? 0 : CODES_TRUST_NS;
 	return MIN((e->seen_ns - e->found_ns) / CODES_TRUST_SHARE, CODES_TRUST_NS);
 }
 
@@ -184,12 +190,6 @@ static bool codes_is_read_for_epoch(const struct code_entry *e, struct codes_whe
 	return when.ran_ns && e->seen_ns >= when.ran_ns && (when.time_ns <= e->seen_ns || e->ran_epoch == when.epoch);
 }
 
-/* Code that may go within an epoch, of which a sample of the epoch was seen to have it: it does not. */
-static bool codes_is_kept(const struct code_entry *e, struct codes_when when)
-{
-	return e->code && e->code->flags & RUNTIME_CODE_MAY_GO && when.epoch && e->ran_epoch == when.epoch;
-}
-
 /* Whether no later reading is needed. */
 static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
@@ -198,8 +198,6 @@ static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, st
 	if (!e->seen_ns || !codes_is_of_heap(e, when.epoch) || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
 		return false;
 	if (codes_go_by_epoch(e, when))
-		return true;
-	if (codes_is_kept(e, when))
 		return true;
 	if (codes_stays_for_epoch(e, when))
 		return when.begins || when.epoch < e->seen_epoch || codes_is_read_for_epoch(e, when);

@@ -516,7 +516,7 @@ int sandbox_decoder(const struct config *c, const struct sandbox_user *user)
 		return err ? sandbox_failed("decoder", err) :
 			     sandbox_close_ordinary("decoder", FILES_DECODER, 0, seccomp_decoder);
 	}
-	return user->uid ? sandbox_close_rightless("decoder", c, user, sandbox_limit_decoder, seccomp_decoder) :
+	return user->uid && user->gid ? sandbox_close_rightless("decoder", c, user, sandbox_limit_decoder, seccomp_decoder) :
 			   sandbox_failed("decoder's user", -EINVAL);
 }
 

@@ -409,7 +409,7 @@ static size_t put_questions(uint8_t *code, uint32_t branches, int32_t callee)
 	code[0] = 0xe8;
 	memcpy(code + 1, &callee, sizeof(callee));
 	for (uint32_t i = 0; i < branches; i++, n += 3)
-		memcpy(code + n, "\x74\x00\xc3", 3); /* je to the return behind it */
+		memcpy(code + n, "\x74\x01\xc3", 3); /* je over a return */
 	return n;
 }
 

@@ -318,6 +318,10 @@ START_TEST(file_has_the_path_below_which_it_was_opened)
 	ck_assert_int_eq(binary_open(fd, "/usr/bin/good", &b), 0);
 	ck_assert_str_eq(a->path->s, "/tmp/evil");
 	ck_assert_str_eq(b->path->s, "/usr/bin/good");
+	ck_assert(a != b && binary_is_same_file(a, b));
+	b->ctime_ns++; /* it was written to in between */
+	ck_assert(!binary_is_same_file(a, b));
+	b->ctime_ns--;
 	binary_put(a);
 	binary_put(b);
 	ck_assert_uint_eq(binary_count(), 0);

@@ -48,6 +48,11 @@ static uint64_t binary_identity_hash(const struct binary *b)
 	return hash_bytes(id, sizeof(id), 1);
 }
 
+bool binary_is_same_file(const struct binary *a, const struct binary *b)
+{
+	return a == b || (a->ino && a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->ctime_ns == b->ctime_ns);
+}
+
 static bool binary_identity_equal(const struct binary *a, const struct binary *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->ctime_ns == b->ctime_ns &&

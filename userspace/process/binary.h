@@ -81,6 +81,12 @@ int binary_open_memory(const void *image, size_t len, const char *name, struct b
 /* Borrowed, to be passed to another process; -1: the binary was made from memory or a capture. */
 int binary_fd(const struct binary *b);
 
+/*
+ * Whether both are of one file, under whatever paths: that of a process with a root of its own is seen as the process has it
+ * when it maps the file, and as its reader has it when its mappings are read.
+ */
+bool binary_is_same_file(const struct binary *a, const struct binary *b);
+
 struct binary *binary_ref(struct binary *b);
 struct binary *binary_put(struct binary *b); /* NULL; the last one closes the file */
 

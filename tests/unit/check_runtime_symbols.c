@@ -12,6 +12,7 @@
 #include "process/binary.h"
 #include "runtime/runtime.h"
 #include "runtime/thread_local.h"
+#include "tests/lib/symbols_elf.h"
 
 Suite *runtime_symbols_suite(void);
 
@@ -28,6 +29,18 @@ static struct {
 } file;
 
 static struct binary *binary;
+static uint64_t number_in_memory = 5; /* what the loader wrote */
+
+static int read_number(struct memory *m, uint64_t addr, void *to, size_t len)
+{
+	(void)m;
+	if (addr != 0x7f0000000000 + 0x900 || len != sizeof(number_in_memory))
+		return -EFAULT;
+	memcpy(to, &number_in_memory, len);
+	return 0;
+}
+
+static struct memory memory = {.read = read_number};
 static uint32_t nr_symbols;
 static size_t nr_strings;
 
@@ -187,8 +200,8 @@ START_TEST(a_thread_local_variable_lies_below_the_thread_pointer)
 	__asm__("mov %%fs:0, %0" : "=r"(thread));
 	ck_assert_int_eq(binary_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "exe", &binary), 0);
 	of.binary = binary;
-	ck_assert_int_eq(thread_local_chain(&of, "runtime_symbols_suite", &walk), -ENOENT);
-	ck_assert_int_eq(thread_local_chain(&of, "runtime_symbols_pointer", &walk), 0);
+	ck_assert_int_eq(thread_local_chain(&of, &memory, "runtime_symbols_suite", &walk), -ENOENT);
+	ck_assert_int_eq(thread_local_chain(&of, &memory, "runtime_symbols_pointer", &walk), 0);
 	ck_assert_uint_eq(walk.start, OTP_WALK_TLS);
 	ck_assert_uint_eq(thread + walk.base, (uintptr_t)&runtime_symbols_pointer);
 	ck_assert_uint_eq(walk.nr_chain, 1);
@@ -197,7 +210,7 @@ END_TEST
 #endif
 
 /* Its block is elsewhere in each process. */
-START_TEST(a_library_has_no_such_place)
+START_TEST(a_library_that_tells_no_number_has_no_such_place)
 {
 	struct runtime_file of = {0};
 	struct otp_walk walk = {0};
@@ -208,8 +221,56 @@ START_TEST(a_library_has_no_such_place)
 	file.symbol[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_TLS);
 	found();
 	of.binary = binary;
-	ck_assert_int_eq(thread_local_chain(&of, "pointer", &walk), -ENOTSUP);
+	ck_assert_int_eq(thread_local_chain(&of, &memory, "pointer", &walk), -ENOTSUP);
 	ck_assert_uint_eq(walk.start, OTP_WALK_NONE);
+}
+END_TEST
+
+/* A library of glibc's, with a variable at 0x30, whose relocation is of this type. */
+static int library_chain(uint32_t type, const char *needed, struct otp_walk *ret)
+{
+	static struct symbols_elf elf;
+	struct runtime_file of = {.bias = 0x7f0000000000};
+
+	symbols_elf_init(&elf, EM_X86_64);
+	symbols_elf_need(&elf, needed);
+	symbols_elf_add(&elf, "other", 0x10);
+	symbols_elf_add(&elf, "pointer", 0x30);
+	elf.symbol[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_TLS);
+	symbols_elf_slot(&elf, type, 0x900);
+	elf.segment = (Elf64_Phdr){.p_type = PT_TLS, .p_memsz = 0x40, .p_align = 8};
+	of.binary = symbols_elf_open(&elf);
+	*ret = (struct otp_walk){0};
+	int err = thread_local_chain(&of, &memory, "pointer", ret);
+	binary_put(of.binary);
+	return err;
+}
+
+START_TEST(a_librarys_variable_is_found_by_the_table_of_blocks)
+{
+	struct otp_walk walk;
+
+	ck_assert_int_eq(library_chain(R_X86_64_DTPMOD64, "libc.so.6", &walk), 0);
+	ck_assert_uint_eq(walk.start, OTP_WALK_TLS);
+	ck_assert_uint_eq(walk.base, 0);
+	ck_assert_uint_eq(walk.nr_chain, 3);
+	ck_assert_int_eq(walk.chain[0], 8);
+	ck_assert_int_eq(walk.chain[1], 5 * 16);
+	ck_assert_int_eq(walk.chain[2], 0x30);
+}
+END_TEST
+
+START_TEST(a_number_of_another_library_or_none_is_not_taken)
+{
+	struct otp_walk walk;
+
+	ck_assert_int_eq(library_chain(R_X86_64_DTPOFF64, "libc.so.6", &walk), -ENOTSUP);
+	ck_assert_int_eq(library_chain(R_X86_64_DTPMOD64, "libc.musl-x86_64.so.1", &walk), -ENOTSUP);
+	number_in_memory = 0; /* not loaded whole yet */
+	ck_assert_int_eq(library_chain(R_X86_64_DTPMOD64, "libc.so.6", &walk), -ENOTSUP);
+	number_in_memory = 1 << 20;
+	ck_assert_int_eq(library_chain(R_X86_64_DTPMOD64, "libc.so.6", &walk), -ENOTSUP);
+	number_in_memory = 5;
 }
 END_TEST
 
@@ -230,7 +291,9 @@ Suite *runtime_symbols_suite(void)
 #ifdef __x86_64__
 	tcase_add_test(t, a_thread_local_variable_lies_below_the_thread_pointer);
 #endif
-	tcase_add_test(t, a_library_has_no_such_place);
+	tcase_add_test(t, a_library_that_tells_no_number_has_no_such_place);
+	tcase_add_test(t, a_librarys_variable_is_found_by_the_table_of_blocks);
+	tcase_add_test(t, a_number_of_another_library_or_none_is_not_taken);
 	suite_add_tcase(s, t);
 	return s;
 }

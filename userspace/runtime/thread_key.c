@@ -13,6 +13,8 @@
 #define GLIBC_KEYS	    1024u
 #define GLIBC_ARM64_PIECE   0x100 /* specific_1stblock begins later in struct pthread: a piece less loses nothing */
 #define GLIBC_ARM64_PIECES  12	  /* more than struct pthread has (0x6f0 to 0x820 bytes, glibc 2.31 to 2.42) */
+#define GLIBC_X86_64_BLOCKS_OF_TLS 8  /* tcbhead_t: dtv (nptl, tls.h), a table by modules' numbers, with 16 bytes for each */
+#define GLIBC_MODULES	    1024u
 #define MUSL_X86_64_TSD	    0x80  /* struct pthread: tsd (musl 1.1.16 to 1.2.5) */
 #define MUSL_ARM64_TSD	    (0x70 - 0xc8) /* the thread pointer is behind struct pthread */
 #define MUSL_KEYS	    128u
@@ -139,4 +141,16 @@ int thread_key_chain(const struct runtime_file *file, struct memory *m, uint32_t
 	default:
 		return -ENOTSUP;
 	}
+}
+
+int thread_block_chain(const struct runtime_file *file, uint64_t module, struct otp_walk *to)
+{
+	if (file->binary->machine != EM_X86_64 || thread_library(file->binary) != LIBRARY_GLIBC || !module ||
+	    module >= GLIBC_MODULES)
+		return -ENOTSUP;
+	to->start = OTP_WALK_TLS;
+	to->base = 0;
+	to->chain[to->nr_chain++] = GLIBC_X86_64_BLOCKS_OF_TLS;
+	to->chain[to->nr_chain++] = (int32_t)(16 * module);
+	return 0;
 }

@@ -21,5 +21,7 @@
  * the thread does not look as that library's.
  */
 int thread_key_chain(const struct runtime_file *file, struct memory *m, uint32_t key, struct otp_walk *to);
+/* Likewise, to a thread's block of thread-local variables of the library that the loader has given this number. glibc only. */
+int thread_block_chain(const struct runtime_file *file, uint64_t module, struct otp_walk *to);
 
 #endif

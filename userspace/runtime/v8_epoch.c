@@ -15,7 +15,7 @@
  * known (an embedder may make several on one thread, one after the other: the engine sees that an epoch falls). The
  * isolate is found in the list of the code manager of WebAssembly (wasm-engine.h). Where each version has counters and
  * number was read off processes that collect on request.
- * Where a thread keeps its isolate cannot be found, as in a library, the only isolate's counter is copied; with more than
+ * Where a thread keeps its isolate cannot be found, as without its symbol, the only isolate's counter is copied; with more than
  * one, epochs are not known then, and time has to do.
  */
 #include <errno.h>
@@ -165,7 +165,7 @@ void v8_epoch_chain(const struct v8 *v, const struct runtime_file *file, struct 
 	if (v8_row(v)->major < 11)
 		err = v8_epoch_by_key(file, m, ret);
 	else
-		err = thread_local_chain(file, "_ZN2v88internal18g_current_isolate_E", ret);
+		err = thread_local_chain(file, m, "_ZN2v88internal18g_current_isolate_E", ret);
 	if (err)
 		*ret = (struct otp_walk){0};
 }

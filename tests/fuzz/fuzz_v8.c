@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "tests/lib/code_world.h"
+#include "tests/lib/symbols_elf.h"
 #include "tests/lib/v8_world.h"
 #include "tests/lib/v8_wasm_world.h"
 
@@ -47,6 +48,27 @@ static void decode_by_scripts(struct runtime_attached *a)
 							     .cookie = {[1] = V8_BY_BYTECODES, [RUNTIME_COOKIE_EPOCH] = now.epoch}});
 }
 
+/* A library without symbols: what its functions return, and names of its builtins. V8 13 exports less. */
+static void attach_unnamed(struct v8 *v, bool only_interface)
+{
+	static struct symbols_elf elf;
+	struct runtime_file file = {.bias = WORLD};
+	uint64_t data;
+
+	symbols_elf_init(&elf, EM_X86_64);
+	elf.segment.p_memsz = WORLD_BYTES;
+	for (uint32_t i = 0; i < ARRAY_SIZE(v8_export_symbols) && !only_interface; i++)
+		symbols_elf_add(&elf, v8_export_symbols[i], VW_EXPORT(i) - WORLD);
+	symbols_elf_add(&elf, "_ZN2v87Isolate20GetEmbeddedCodeRangeEPPKvPm", VW_RANGE - WORLD);
+	symbols_elf_section(&elf, 5, ".rodata", SHT_NOBITS, VW_NAME(0) - WORLD, 0x200, 0);
+	symbols_elf_section(&elf, 6, ".data", SHT_NOBITS, VW_NAMES - WORLD, 0x1000, 0);
+	elf.head.e_shnum = 7;
+	file.binary = symbols_elf_open(&elf);
+	if (file.binary && v8_unnamed_blob(&file, &memory, v, &data) == 0)
+		v8_unnamed_find(&file, &memory, v);
+	binary_put(file.binary);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint64_t places[] = {VW_CODE_START + 0x20,		  VW_CODE_START + 0x70,
@@ -63,6 +85,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	v8_wasm_put(&a, data[1] % VW_ROWS);
 	v8_put_scripts(&v8_rows[data[1] % VW_ROWS], VW_ISOLATE);
 	v8_put_copy(&a);
+	v8_put_names();
+	v8_put_exports();
+	v8_put_range();
 	if (data[1] & 0x80)
 		v8_put_parted(&v8_rows[data[1] % VW_ROWS]);
 	for (size_t i = 2; i < size;)
@@ -72,6 +97,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	world_decode(&runtime_v8, &a, &(struct runtime_frame){.key = VW_FUNCTION, .cookie = {VW_BYTECODES}});
 	memory_question(&memory);
 	decode_by_scripts(&a);
+	memory_question(&memory);
+	if (data[1] & 0x40)
+		attach_unnamed((struct v8 *)a.param, data[1] & 0x20);
 	memory_question(&memory);
 	if (v8_code(&a, &memory, places[data[0] % ARRAY_SIZE(places)], &made))
 		return 0;

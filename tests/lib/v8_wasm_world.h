@@ -145,4 +145,81 @@ static inline void v8_put_copy(struct runtime_attached *a)
 	put64(VW_ISOLATE + VW_ISOLATE_BUILTINS, VW_COPY);
 }
 
+#define VW_NAMES	(WORLD + 0x51000) /* a table; behind it, names */
+#define VW_NAME(i)	(VW_NAMES + 0x200 + 0x40ULL * (i))
+#define VW_EXPORT(i)	(WORLD + 0x52000 + 0x20ULL * (i))
+#define VW_BLOB_CODE	0
+#define VW_BLOB_DATA	1
+#define VW_BLOB_SIZE	2
+#define VW_NAME_OF	3
+
+static const char *const v8_export_symbols[] = {
+	[VW_BLOB_CODE] = "_ZN2v88internal23DefaultEmbeddedBlobCodeEv",
+	[VW_BLOB_DATA] = "_ZN2v88internal23DefaultEmbeddedBlobDataEv",
+	[VW_BLOB_SIZE] = "_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv",
+	[VW_NAME_OF] = "_ZN2v88internal8Builtins4nameENS0_7BuiltinE",
+};
+
+static inline void v8_put_name(uint32_t i, const char *name)
+{
+	put64(VW_NAMES + 24ULL * i, VW_NAME(i));
+	put(VW_NAME(i), name, strlen(name) + 1);
+}
+
+static inline void v8_put_names(void)
+{
+	v8_put_name(0, "InterpreterEntryTrampoline");
+	v8_put_name(1, "InterpreterEnterAtBytecode");
+	v8_put_name(2, "BaselineOutOfLinePrologue");
+	v8_put_name(3, "BaselineLeaveFrame");
+	v8_put_name(4, "WideHandler");
+}
+
+/* A function: instructions whose last four bytes lead to a place, then others. */
+static inline void v8_put_export(uint32_t i, const char *first, size_t len, uint64_t to, const char *then, size_t then_len)
+{
+	uint64_t at = VW_EXPORT(i) + len + 4;
+
+	put(VW_EXPORT(i), first, len);
+	put32(at - 4, (uint32_t)(to - at));
+	put(at, then, then_len);
+}
+
+/* As in a library: each loads an address, that of the size also what is there. */
+static inline void v8_put_exports(void)
+{
+	v8_put_export(VW_BLOB_CODE, "\x48\x8d\x05", 3, VW_BUILTINS, "\xc3", 1);
+	v8_put_export(VW_BLOB_DATA, "\x48\x8d\x05", 3, VW_LAYOUT - 24, "\xc3", 1);
+	v8_put_export(VW_BLOB_SIZE, "\x48\x8d\x05", 3, VW_NAMES - 8, "\x8b\x00\xc3", 3);
+	v8_put_export(VW_NAME_OF, "\x48\x63\xff\x48\x8d\x05", 6, VW_NAMES, "\x48\x8d\x14\x7f\x48\x8b\x04\xd0\xc3", 9);
+	put32(VW_NAMES - 8, 0x1000);
+}
+
+/* As of V8 13: one function, and the four that it calls; the last one's value is not asked for. */
+#define VW_RANGE	VW_EXPORT(8)
+#define VW_CURRENT(i)	(WORLD + 0x52400 + 0x10ULL * (i))
+#define VW_VALUES	(VW_NAMES - 0x40)
+
+static inline void v8_put_range(void)
+{
+	static const uint8_t begin[] = {0x55, 0x48, 0x89, 0xe5, 0x41, 0x55, 0x49, 0x89, 0xf5};
+	uint64_t at = VW_RANGE + sizeof(begin);
+
+	put(VW_RANGE, begin, sizeof(begin));
+	for (uint32_t i = 4; i-- > 0; at += 5) {
+		put(at, "\xe8", 1);
+		put32(at + 1, (uint32_t)(VW_CURRENT(i) - at - 5));
+	}
+	for (uint32_t i = 0; i < 4; i++) {
+		const size_t len = i % 2 ? 2 : 3;
+
+		put(VW_CURRENT(i), i % 2 ? "\x8b\x05" : "\x48\x8b\x05", len);
+		put32(VW_CURRENT(i) + len, (uint32_t)(VW_VALUES + 8 * i - VW_CURRENT(i) - len - 4));
+		put(VW_CURRENT(i) + len + 4, "\xc3", 1);
+	}
+	put64(VW_VALUES, VW_BUILTINS);
+	put64(VW_VALUES + 8, 0x1000);
+	put64(VW_VALUES + 16, VW_LAYOUT - 24);
+}
+
 #endif

@@ -51,6 +51,7 @@ enum runtime_code_flags {
 	RUNTIME_CODE_LASTS = 4, /* part of a file that stays mapped: nothing else is ever in its place */
 	RUNTIME_CODE_RECURS = 8, /* of two epochs, code of equal words may have been gone in between */
 	RUNTIME_CODE_MAY_GO = 16, /* within an epoch too, unless a sample of it has met the code */
+	RUNTIME_CODE_IS_NATIVE = 32, /* its name is what symbols of the runtime's file would tell, if it had them */
 };
 
 struct runtime_code {

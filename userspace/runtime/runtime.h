@@ -269,7 +269,10 @@ struct runtime_ops {
 	 */
 	uint64_t (*moved)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 
-	/* The file's name, by which it is found in a process before any frame of it was met; may be NULL. */
+	/*
+	 * The file's name, by which it is found in a process before any frame of it was met; may be NULL. So is lib, this name and
+	 * .so with any version: the library that a distribution makes of a program.
+	 */
 	const char *library;
 	bool knows_all; /* generated code of which code knows nothing is not the runtime's */
 	bool names_last; /* decode's name for a key and cookies is always the same, whatever lies there by now */

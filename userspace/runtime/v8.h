@@ -67,6 +67,7 @@ struct v8 {
 	uint64_t isolate;   /* whose counters each sample has; 0: those of the thread's own */
 	uint64_t epoch;	    /* when it was attached, of the only isolate; 0: there were others, or it is not known */
 	uint64_t has_epochs; /* not 0: walks copy the counters of a heap */
+	uint64_t names;	    /* a table of what each builtin is called, where no symbols tell; 0: these do */
 	uint64_t layout;		  /* where in the code each builtin lies: offset and length, of 32 bits each */
 	uint32_t layout_nr;
 	uint32_t resumed[V8_RESUMED]; /* of v8_resumed, from builtins; 0: there is none */
@@ -162,6 +163,19 @@ static inline const struct v8_row *v8_row(const struct v8 *v)
 /* v8_attach.c */
 int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 	      char why[RUNTIME_WHY_MAX]);
+
+/*
+ * v8_unnamed.c: builtins of a file without symbols. Sets of v where they lie. -ENOTSUP: it exports nothing that tells;
+ * -EAGAIN: V8 has not begun yet.
+ */
+int v8_unnamed_blob(const struct runtime_file *file, struct memory *m, struct v8 *v, uint64_t *ret_data);
+/*
+ * With the layout: where their names are, and those that v tells of. -ENOTSUP: one that must be there is not, or the names
+ * are not those of the layout. Cost: where no function tells where names are, the file's data are read, 2 MiB at most.
+ */
+int v8_unnamed_find(const struct runtime_file *file, struct memory *m, struct v8 *v);
+/* As its symbol would be. -ENOENT: there are no names; -EBADMSG: what is there is none; others as memory_read. */
+int v8_unnamed_name(const struct v8 *v, struct memory *m, uint32_t number, char to[RUNTIME_CODE_NAME]);
 
 /*
  * v8_epoch.c: the counters by which a sample and what is read later are compared. The begin of the walk that copies them, to
@@ -273,7 +287,8 @@ int v8_lines_read(struct memory *m, const struct v8_flat *source, uint64_t scrip
 uint32_t v8_line_at(const struct v8_lines *l, uint32_t at); /* 0: before all */
 
 /* v8_code.c */
-bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t *ret_start, uint64_t *ret_end);
+struct v8_builtin { uint64_t start, end; uint32_t number, reserved; };
+bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, struct v8_builtin *ret);
 int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
 /* v8_optimized.c: what runs where in a Code that was optimized; the region is V8_WITHOUT_DATA where nothing tells. */
 int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, bool maglev, struct runtime_code_made *ret);

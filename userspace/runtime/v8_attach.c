@@ -149,24 +149,43 @@ static void v8_attach_resumed(const struct runtime_file *file, struct v8 *v)
 	}
 }
 
-static int v8_attach_builtins(const struct runtime_file *file, struct memory *m, struct v8 *v)
+/* -ENOENT: the file has no symbols of them. */
+static int v8_attach_symbols(const struct runtime_file *file, struct memory *m, struct v8 *v, uint64_t *ret_data)
 {
-	uint64_t data, start;
 	uint32_t size;
-	int err;
 
-	if (v8_attach_blob(file, "code", &v->builtins) || v8_attach_blob(file, "data", &data) ||
+	if (v8_attach_blob(file, "code", &v->builtins) || v8_attach_blob(file, "data", ret_data) ||
 	    runtime_address(file, "Builtins_InterpreterEntryTrampoline", &v->trampoline) ||
 	    runtime_address(file, "Builtins_BaselineOutOfLinePrologue", &v->prologue) ||
 	    runtime_address(file, "Builtins_BaselineLeaveFrame", &v->leave) ||
 	    runtime_address(file, "Builtins_WideHandler", &v->handlers))
-		return -ENOTSUP;
+		return -ENOENT;
 	if (v8_attach_int(file, m, "v8_Default_embedded_blob_code_size_", &size))
 		return -EFAULT;
 	v->builtins_end = v->builtins + size;
+	if (runtime_address(file, "Builtins_WasmLiftoffFrameSetup", &v->setup))
+		v->setup = 0;
 	v8_attach_resumed(file, v);
-	err = v8_attach_layout(m, v, data);
-	return err || v8_builtin_find(v, m, v->trampoline, &start, &v->trampoline_end) ? err : -ENOTSUP;
+	return 0;
+}
+
+static int v8_attach_builtins(const struct runtime_file *file, struct memory *m, struct v8 *v)
+{
+	struct v8_builtin trampoline;
+	uint64_t data;
+	int err = v8_attach_symbols(file, m, v, &data);
+	const bool unnamed = err == -ENOENT;
+
+	if (unnamed)
+		err = v8_unnamed_blob(file, m, v, &data);
+	if (!err)
+		err = v8_attach_layout(m, v, data);
+	if (!err && unnamed)
+		err = v8_unnamed_find(file, m, v);
+	if (err || !v8_builtin_find(v, m, v->trampoline, &trampoline))
+		return err ? err : -ENOTSUP;
+	v->trampoline_end = trampoline.end;
+	return 0;
 }
 
 /* Where an Isolate keeps them, its accessor tells: mov rax, [rdi + n]; ret. From V8 13 on there is none. */
@@ -197,8 +216,6 @@ static void v8_attach_wasm(const struct runtime_file *file, struct memory *m, st
 		return;
 	memcpy(&distance, code + 3, sizeof(distance));
 	v->wasm = at + 7 + (uint64_t)(int64_t)distance;
-	if (runtime_address(file, "Builtins_WasmLiftoffFrameSetup", &v->setup))
-		v->setup = 0;
 }
 
 int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
@@ -218,7 +235,7 @@ int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_
 		return err;
 	err = v8_attach_builtins(file, m, v);
 	if (err == -ENOTSUP)
-		snprintf(why, RUNTIME_WHY_MAX, "where its builtins lie is not known: it has no symbols");
+		snprintf(why, RUNTIME_WHY_MAX, "where its builtins lie is not known: no symbols or exports tell");
 	if (err)
 		return err;
 	v8_attach_isolate_builtins(file, m, v);

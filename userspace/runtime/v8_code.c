@@ -27,7 +27,7 @@ static int v8_builtin_place(const struct v8 *v, struct memory *m, uint32_t i, ui
 	return memory_read(m, v->layout + (uint64_t)i * v->layout_stride, place, 2 * sizeof(place[0]));
 }
 
-bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t *ret_start, uint64_t *ret_end)
+bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, struct v8_builtin *ret)
 {
 	uint32_t low = 0, high = v->layout_nr, place[2];
 
@@ -43,9 +43,10 @@ bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t
 	}
 	if (!low || v8_builtin_place(v, m, low - 1, place))
 		return false;
-	*ret_start = v->builtins + place[0];
-	*ret_end = *ret_start + place[1];
-	return pc < *ret_end && *ret_end <= v->builtins_end;
+	ret->start = v->builtins + place[0];
+	ret->end = ret->start + place[1];
+	ret->number = low - 1;
+	return pc < ret->end && ret->end <= v->builtins_end;
 }
 
 static uint32_t v8_builtin_kind(const struct v8 *v, uint64_t start)
@@ -85,14 +86,27 @@ static void v8_resumed_describe(uint32_t i, struct memory *m, struct runtime_cod
 	c->kind = v8_resumed[i].interprets ? V8_TRAMPOLINE : V8_BUILTIN;
 }
 
-/* It has no name: the file's symbols have. copy: how far behind the file's it lies. */
+/* The file's symbols name it, or else the table of names does. */
+static int v8_builtin_name(const struct v8 *v, struct memory *m, uint32_t number, struct runtime_code *c)
+{
+	int err = v->names ? v8_unnamed_name(v, m, number, c->name) : -ENOENT;
+
+	if (!err)
+		c->flags |= RUNTIME_CODE_IS_NATIVE;
+	return err == -EFAULT || err == -E2BIG ? err : 0;
+}
+
+/* copy: how far behind the file's it lies. */
 static int v8_builtin(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t copy, struct runtime_code_made *ret)
 {
 	struct runtime_code *c = &ret->code;
+	struct v8_builtin builtin;
 	uint32_t first, resumed;
 
-	if (!v8_builtin_find(v, m, pc - copy + (v8_resumed_at(v, pc - copy + 1) < V8_RESUMED), &c->start, &c->end))
+	if (!v8_builtin_find(v, m, pc - copy + (v8_resumed_at(v, pc - copy + 1) < V8_RESUMED), &builtin))
 		return -ENOENT;
+	c->start = builtin.start;
+	c->end = builtin.end;
 	resumed = v8_resumed_at(v, c->start);
 	c->kind = v8_builtin_kind(v, c->start);
 	first = v8_builtin_first(v, c);
@@ -103,11 +117,12 @@ static int v8_builtin(const struct v8 *v, struct memory *m, uint64_t pc, uint64_
 	c->identity[0] = c->start;
 	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
 		return -EALREADY;
-	if (resumed < V8_RESUMED)
+	if (resumed < V8_RESUMED) {
 		v8_resumed_describe(resumed, m, c);
-	else
-		v8_events(m, c, first);
-	return 0;
+		return 0;
+	}
+	v8_events(m, c, first);
+	return v8_builtin_name(v, m, builtin.number, c);
 }
 
 static int v8_builtin_of_file(const struct v8 *v, struct memory *m, uint64_t pc, struct runtime_code_made *ret)

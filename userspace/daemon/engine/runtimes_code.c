@@ -31,46 +31,61 @@ static bool runtimes_has_code(const struct runtime_process *p)
 	return false;
 }
 
+/* A program's name, or that of the library that a distribution has made of it, as libnode.so.115. */
+static bool runtimes_is_library_name(const char *name, const char *library)
+{
+	const size_t len = strlen(library);
+
+	return !strcmp(name, library) ||
+	       (!strncmp(name, "lib", 3) && !strncmp(name + 3, library, len) && !strncmp(name + 3 + len, ".so", 3));
+}
+
 static bool runtimes_is_library(const struct mapping *m)
 {
 	const char *path = m->file->kind == MAPPED_FILE ? str_c(m->file->path) : "", *slash = strrchr(path, '/');
 	const struct runtime_ops *ops;
 
 	for (uint32_t i = 0; slash && (ops = decode_runtime(i)); i++)
-		if (ops->library && !strcmp(slash + 1, ops->library))
+		if (ops->library && runtimes_is_library_name(slash + 1, ops->library))
 			return true;
 	return false;
 }
 
-/* A runtime's file that no sample has met yet, as its code calls none of it. */
-static const struct mapping *runtimes_find_library(const struct space *s)
+/*
+ * Runtimes' files that no sample has met yet, as their code calls none of them. A program may have only the name of one, and
+ * call its library. 0; -EAGAIN: the file of *ret_wait is to be opened.
+ */
+static int runtimes_meet_libraries(struct runtimes *r, const struct process *p, const struct mapping **ret_wait)
 {
-	for (uint32_t i = 0; i < s->count; i++)
-		if (s->maps[i].file->state != MAPPED_FAILED && runtimes_is_library(&s->maps[i]))
-			return &s->maps[i];
-	return NULL;
+	const struct mapping *m;
+
+	for (uint32_t i = 0; i < p->space->count && !runtimes_has_code(r->stack_of); i++) {
+		m = &p->space->maps[i];
+		if (m->file->state == MAPPED_FAILED || !runtimes_is_library(m))
+			continue;
+		if (m->file->state != MAPPED_READY) {
+			*ret_wait = m;
+			return -EAGAIN;
+		}
+		runtimes_meet_mapping(r, p, m);
+		r->stack_of = runtimes_find(r, p);
+	}
+	return 0;
 }
 
 /* 0: its runtimes are known as far as they can be. -EAGAIN: the file of *ret_wait is to be opened. */
 static int runtimes_meet_library(struct runtimes *r, const struct mapping **ret_wait)
 {
 	const struct process *p = r->stack_process;
-	const struct mapping *m;
+	int err;
 
 	if (r->library_sought == p->space->generation + 1ULL || runtimes_has_code(r->stack_of) ||
 	    !runtimes_is_worth(p, r->now_ns))
 		return 0;
-	m = runtimes_find_library(p->space);
-	if (m && m->file->state != MAPPED_READY) {
-		*ret_wait = m;
-		return -EAGAIN;
-	}
-	r->library_sought = p->space->generation + 1ULL;
-	if (m) {
-		runtimes_meet_mapping(r, p, m);
-		r->stack_of = runtimes_find(r, p);
-	}
-	return 0;
+	err = runtimes_meet_libraries(r, p, ret_wait);
+	if (!err)
+		r->library_sought = p->space->generation + 1ULL;
+	return err;
 }
 
 /* A file whose own code is asked for: it may hold a runtime that brings such code along. */
@@ -96,7 +111,7 @@ static uint64_t runtimes_place(const struct runtimes *r, const struct runtime_sl
 
 	if (!m || !m->file->binary || mapped_file_is_generated(m->file))
 		return pc;
-	if (!a || !a->code_end || m->file->binary != s->binary)
+	if (!a || !a->code_end || !binary_is_same_file(m->file->binary, s->binary))
 		return 0;
 	vaddr = mapping_address(m, pc);
 	if (vaddr < a->code_vaddr || vaddr - a->code_vaddr >= a->code_end - a->code_start)
@@ -646,7 +661,7 @@ void runtimes_set_original(struct runtimes *r, uint32_t i, struct frame *f)
 		return;
 	pc = f->pc - e->code->start + e->code->copy_of;
 	m = space_find(r->stack_process->space, pc - caller);
-	if (!m || m->file->binary != s->binary)
+	if (!m || !m->file->binary || !binary_is_same_file(m->file->binary, s->binary))
 		return;
 	f->pc = pc;
 	f->map = m;
@@ -656,8 +671,8 @@ static uint32_t runtimes_name_region(const struct runtime_slot *s, const struct 
 {
 	if (!e->name)
 		return 0;
-	*to = (struct frame){.kind = (uint8_t)s->ops->kind, .flags = FRAME_NAMED, .named_by = NAME_RUNTIME,
-			     .function = e->name};
+	*to = (struct frame){.kind = e->code->flags & RUNTIME_CODE_IS_NATIVE ? KIND_NATIVE : (uint8_t)s->ops->kind,
+			     .flags = FRAME_NAMED, .named_by = NAME_RUNTIME, .function = e->name};
 	return 1;
 }
 

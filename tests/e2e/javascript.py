@@ -10,7 +10,7 @@ import re
 
 import known_program
 import lib
-from javascript_lib import ALL, CUT, UNKNOWN, nodes, start, takes
+from javascript_lib import ALL, CUT, UNKNOWN, nodes, start, takes, tells_heaps
 
 HZ = lib.rate(199)
 SECONDS = 12 if ALL else 3
@@ -109,16 +109,21 @@ def main():
     if not found:
         return
     modes = {m: MODES[m] for m in os.environ.get("JAVASCRIPT_MODES", ",".join(list(MODES)[:6 if ALL else 3])).split(",")}
+    for node in found:
+        for options in list(modes.values()) + list(WASM_MODES.values()):
+            takes(node, *options)
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"},
-                    targets={"include": sorted({"exe:" + os.path.basename(n) for n in found})})
-    def each(program, modes, *arguments):
-        return [("%s %s" % (os.path.basename(node), mode), run(node, options, program, *arguments))
-                for node in found for mode, options in modes.items() if takes(node, options)]
+                    targets={"include": sorted({"exe:" + n.name for n in found})})
+    with_wasm = [n for n in found if tells_heaps(n, "WebAssembly")]
+
+    def each(program, modes, *files, of=found):
+        return [("%s %s" % (node.label, mode), run(node, options, program, *map(node.place, files)))
+                for node in of for mode, options in modes.items() if takes(node, *options)]
 
     def chosen(modes):
         return modes if ALL else dict(list(modes.items())[:1])
     ran = each("node.js", modes)
-    wasm = each("wasm.js", chosen(WASM_MODES))
+    wasm = each("wasm.js", chosen(WASM_MODES), of=with_wasm)
     addon = each("addon.js", chosen({"addon": [], "addon jitless": ["--jitless"]}), os.path.join(lib.PROGRAMS, "addon.node"))
     leaves = each("leaves.js", {"leaves " + m: o for m, o in modes.items() if ALL or m == "optimized"})
     last = d.stop()

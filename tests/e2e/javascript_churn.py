@@ -9,7 +9,7 @@ import re
 
 import churn_lib
 import lib
-from javascript_lib import ALL, CUT, UNKNOWN, nodes, start
+from javascript_lib import ALL, CUT, UNKNOWN, nodes, start, tells_heaps
 
 HZ = lib.rate(997)
 SECONDS = int(os.environ.get("SECONDS", 12 if ALL else 3))
@@ -53,15 +53,15 @@ def begin(node, program, options, how):
 
 def main():
     lib.need(platform.machine() == "x86_64", "stacks of JavaScript", "V8's code is read on x86-64 alone")
-    found = nodes()
+    found = [n for n in nodes() if tells_heaps(n, "churn")]
     if not found:
         return
     churn = churn_lib.Churn(lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"},
-                                        targets={"include": sorted({"exe:" + os.path.basename(n) for n in found})}))
+                                        targets={"include": sorted({"exe:" + n.name for n in found})}))
     for node in found:
         for name, (program, options, how, highest) in (RUNS if LONG else dict(list(RUNS.items())[:2])).items():
             if re.search(MODES, name):
-                churn.run("%s %s" % (os.path.join(*node.split(os.sep)[-2:]), name),
+                churn.run("%s %s" % (node.label, name),
                           lambda n=node, p=program, o=options, h=how: begin(n, p, o, h), SECONDS, judge, min(0.95, highest + (0 if churn_lib.SAMPLES else START / SECONDS)))
     churn.stop()
 

@@ -2,9 +2,10 @@
 /*
  * The state behind runtimes.h: runtimes.c has processes and what they run,
  * runtimes_frames.c the frames of samples that were walked, runtimes_code.c
- * those on the native stack, runtimes_loops.c the native functions that run
- * interpreted code, runtimes_context.c what samples have besides frames. Only
- * these and their test include it.
+ * those on the native stack, runtimes_epochs.c which epochs a sample is of,
+ * runtimes_loops.c the native functions that run interpreted code,
+ * runtimes_context.c what samples have besides frames. Only these and their test
+ * include it.
  */
 #ifndef OTP_DAEMON_ENGINE_RUNTIMES_STATE_H
 #define OTP_DAEMON_ENGINE_RUNTIMES_STATE_H
@@ -148,13 +149,6 @@ struct runtime_process *runtimes_inherit(struct runtimes *r, const struct proces
  * the sample.
  */
 int runtimes_code_at(struct runtimes *r, uint64_t pc, struct runtime_slot **ret_slot, struct code_entry **ret);
-/* When the runtime's code was first seen to run in the epoch of the sample at hand; 0: not yet, or it is not known. */
-uint64_t runtimes_ran_ns(const struct runtime_slot *s);
-/*
- * Whether the sample may be of a collection that goes on, which has raised the counter: it is in native code, before the
- * runtime's own was seen to run in its epoch.
- */
-bool runtimes_epoch_begins(const struct runtimes *r, const struct runtime_slot *s);
 /* Of the stack that was unwound last: the slot whose loop the frame wraps (RUNTIME_STEP_WRAPS), as its index + 1; 0: none. */
 uint8_t runtimes_wrapped(const struct runtimes *r, uint32_t index);
 /* Likewise, whose loop the frame is called by (RUNTIME_STEP_INNER). */
@@ -190,5 +184,16 @@ size_t runtimes_bytes(void); /* of all functions and regions */
  * makes code again and again, as closures and strings to evaluate, loses its own. What is in use is asked again.
  */
 void runtimes_trim(struct runtimes *r);
+
+/* runtimes_epochs.c: the epochs of a sample in the slot of this plan. */
+void runtimes_find_epoch(struct runtimes *r, const struct process *p, const struct sample *sample, uint32_t plan);
+/* Its innermost frame is code of a runtime: its epoch has begun in whole. */
+void runtimes_see_run(const struct runtimes *r, struct runtime_slot *s);
+/* When the runtime's code was first seen to run in its epoch; 0: not yet, or it is not known. */
+uint64_t runtimes_ran_ns(const struct runtime_slot *s);
+/* Whether it may be of a collection that goes on, which has raised the counter: it is in native code, before that. */
+bool runtimes_epoch_begins(const struct runtimes *r, const struct runtime_slot *s);
+/* For all slots, which answers about functions are too old for it. */
+void runtimes_renew_functions(struct runtimes *r, const struct sample *sample);
 
 #endif

@@ -62,7 +62,7 @@ def v8_of(node):
 def is_known(node):
     v8 = v8_of(node)
     if not v8.startswith(KNOWN):
-        lib.skip("stacks of %s" % node, "its V8 is %s; known is %s" % (v8 or "unknown", ", ".join(KNOWN)))
+        lib.skip("stacks of %s" % (node,), "its V8 is %s; known is %s" % (v8 or "unknown", ", ".join(KNOWN)))
     return v8.startswith(KNOWN)
 
 

@@ -13,7 +13,7 @@ CALLERS = ("find", "change")
 
 
 def check(node):
-    what = "%s: patterns" % node
+    what = "%s: patterns" % (node,)
     d = lib.Otprofd(hz=HZ)
     p = javascript_lib.start(node, [], "regexp.js", SECONDS)
     time.sleep(SECONDS)

@@ -302,18 +302,17 @@ static void beam_flow_leave(struct beam_flow *f, uint32_t end, const struct x86_
 static uint32_t beam_flow_choose(const struct holders *h)
 {
 	static const uint8_t order[] = {X86_BX, 13, X86_BP, 12, 14, 15};
-	static const uint8_t dwarf[REGS] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 
 	if (h->regs == UINT32_MAX)
 		return BEAM_FLOW_NOWHERE;
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		if (holders_have(h, order[i]))
-			return BEAM_FLOW_REGISTER + dwarf[order[i]];
+			return BEAM_FLOW_REGISTER + x86_dwarf[order[i]];
 	if (h->slots)
 		return BEAM_FLOW_SLOT + (uint32_t)__builtin_ctzll(h->slots);
 	for (unsigned i = 0; i < REGS; i++)
 		if (holders_have(h, i))
-			return BEAM_FLOW_REGISTER + dwarf[i];
+			return BEAM_FLOW_REGISTER + x86_dwarf[i];
 	return BEAM_FLOW_NOWHERE;
 }
 

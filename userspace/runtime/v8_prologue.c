@@ -94,11 +94,9 @@ static void v8_scan_taken(struct v8_scan *s, struct memory *m, uint32_t size)
 
 static void v8_taken_events(struct v8_scan *s, uint32_t offset)
 {
-	static const uint8_t dwarf[X86_NONE] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
-
 	for (uint32_t i = 0; i < s->nr_taken; i++) {
 		if (offset == s->taken[i].from)
-			v8_event(s, offset, V8_IN_REG | dwarf[s->taken[i].reg]);
+			v8_event(s, offset, V8_IN_REG | x86_dwarf[s->taken[i].reg]);
 		if (offset == s->taken[i].to)
 			v8_event(s, offset, 1);
 	}

@@ -451,18 +451,14 @@ static bool may_call(const struct code *code, uint64_t ret, uint64_t target)
 	return (end[-5] == 0xe8 && ret + (uint64_t)(int64_t)rel == target) || is_plain_call(end);
 }
 
-/* Intel's numbers of registers to DWARF's (System V ABI, AMD64 supplement, figure 3.36); then none. */
-static const uint8_t dwarf_of[] = {RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8,
-				   R9,	R10, R11, R12, R13, R14, R15, INSN_NO_REG};
-
-static uint32_t dwarf_bits(uint32_t bits)
+static uint32_t x86_64_dwarf_bits(uint32_t bits)
 {
 	uint32_t ret = bits & ~0xffu; /* the others' numbers are the same */
 
 	if (bits == X86_WRITES_ALL)
 		return INSN_WRITES_ALL;
 	for (uint32_t b = bits & 0xff; b; b &= b - 1)
-		ret |= 1u << dwarf_of[__builtin_ctz(b)];
+		ret |= 1u << x86_dwarf[__builtin_ctz(b)];
 	return ret;
 }
 
@@ -473,8 +469,8 @@ static int decode(const uint8_t *code, size_t len, struct insn *ret)
 
 	if (r < 0)
 		return r;
-	*ret = (struct insn){.len = i.len, .kind = i.kind, .reg = dwarf_of[i.reg], .pair = INSN_NO_REG,
-			     .base = dwarf_of[i.base], .writes = dwarf_bits(i.writes), .n = i.n};
+	*ret = (struct insn){.len = i.len, .kind = i.kind, .reg = x86_dwarf[i.reg], .pair = INSN_NO_REG,
+			     .base = x86_dwarf[i.base], .writes = x86_64_dwarf_bits(i.writes), .n = i.n};
 	return 0;
 }
 

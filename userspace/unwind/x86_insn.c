@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+const uint8_t x86_dwarf[X86_NONE + 1] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, INSN_NO_REG};
+
 #define REX_B 1
 #define REX_X 2
 #define REX_R 4

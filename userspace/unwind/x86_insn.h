@@ -20,6 +20,8 @@
 #define X86_INSN_MAX 15
 
 enum x86_reg { X86_AX, X86_CX, X86_DX, X86_BX, X86_SP, X86_BP, X86_SI, X86_DI, X86_R8, X86_R15 = 15, X86_NONE = 16 };
+/* Their numbers in DWARF (System V ABI, AMD64 supplement, figure 3.36); of X86_NONE, INSN_NO_REG. */
+extern const uint8_t x86_dwarf[X86_NONE + 1];
 
 #define X86_WRITES_ALL	0xffff /* whatever is there: each register, and memory of any size */
 #define X86_WRITTEN_MAX 16     /* bytes of memory that are written otherwise */

@@ -48,15 +48,20 @@ static uint64_t binary_identity_hash(const struct binary *b)
 	return hash_bytes(id, sizeof(id), 1);
 }
 
+/* As it was when both were opened. */
+static bool binary_has_same_inode(const struct binary *a, const struct binary *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->ctime_ns == b->ctime_ns;
+}
+
 bool binary_is_same_file(const struct binary *a, const struct binary *b)
 {
-	return a == b || (a->ino && a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->ctime_ns == b->ctime_ns);
+	return a == b || (a->ino && binary_has_same_inode(a, b));
 }
 
 static bool binary_identity_equal(const struct binary *a, const struct binary *b)
 {
-	return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->ctime_ns == b->ctime_ns &&
-	       a->path == b->path;
+	return binary_has_same_inode(a, b) && a->path == b->path;
 }
 
 static struct binary_file *binary_find_same(const struct binary *b)

@@ -12,7 +12,7 @@
  * of the same function. Else a call is assumed to restore the stack pointer.
  *
  * Called by arch->returns on a cache miss. Bounds: EPILOGUE_INSNS instructions,
- * which take some 0.2 ms; 130 KiB of stack.
+ * which take some 0.2 ms; 110 KiB of stack.
  * -ENOENT: no return was found, or none that a row can express.
  */
 #ifndef OTP_UNWIND_EPILOGUE_H

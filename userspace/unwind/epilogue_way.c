@@ -14,135 +14,136 @@ void way_begin(struct way *y, const struct epilogue_arch *arch)
 	*y = (struct way){.sp = {.reg = arch->sp}};
 }
 
-static struct place above(struct place p, int64_t n)
+static struct place place_above(struct place p, int64_t n)
 {
 	p.n += n;
 	return p;
 }
 
-static bool same_origin(const struct place *a, const struct place *b)
+static bool place_has_same_origin(const struct place *a, const struct place *b)
 {
 	return a->reg == b->reg && a->loaded == b->loaded && a->at == b->at;
 }
 
-static uint64_t bit(uint8_t reg)
+static uint64_t way_bit(uint8_t reg)
 {
 	return reg < OTP_REGS_MAX ? 1ULL << reg : 0;
 }
 
-static bool is_untouched(const struct way *y, uint8_t reg)
+static bool way_is_untouched(const struct way *y, uint8_t reg)
 {
-	return !((y->saved | y->lost) & bit(reg));
+	return !((y->saved | y->lost) & way_bit(reg));
 }
 
-static void forget(struct way *y, uint8_t reg)
+static void way_forget(struct way *y, uint8_t reg)
 {
-	y->lost |= bit(reg);
-	y->saved &= ~bit(reg);
+	y->lost |= way_bit(reg);
+	y->saved &= ~way_bit(reg);
 }
 
 /* What was put there on the way is the register as it is now; else it lay there before. */
-static void restore(struct way *y, uint8_t reg, struct place from)
+static void way_restore(struct way *y, uint8_t reg, struct place from)
 {
-	if (!bit(reg))
+	if (!way_bit(reg))
 		return;
-	y->lost &= ~bit(reg);
-	if (y->stored & bit(reg) && same_origin(&y->to[reg], &from) && y->to[reg].n == from.n) {
-		y->saved &= ~bit(reg);
+	y->lost &= ~way_bit(reg);
+	if (y->stored & way_bit(reg) && place_has_same_origin(&y->to[reg], &from) && y->to[reg].n == from.n) {
+		y->saved &= ~way_bit(reg);
 		return;
 	}
 	y->from[reg] = from;
-	y->saved |= bit(reg);
+	y->saved |= way_bit(reg);
 }
 
 /* The first time: later on it may hold something else. */
-static void store(struct way *y, uint8_t reg, struct place to)
+static void way_store(struct way *y, uint8_t reg, struct place to)
 {
-	if (!bit(reg) || !is_untouched(y, reg) || y->stored & bit(reg))
+	if (!way_bit(reg) || !way_is_untouched(y, reg) || y->stored & way_bit(reg))
 		return;
 	y->to[reg] = to;
-	y->stored |= bit(reg);
+	y->stored |= way_bit(reg);
 }
 
 /* The stack pointer becomes a register: where that still has the value that it had at the start. */
-static bool sp_from(const struct epilogue_arch *arch, struct way *y, uint8_t reg, int64_t n)
+static bool way_sp_from(const struct epilogue_arch *arch, struct way *y, uint8_t reg, int64_t n)
 {
 	if (reg == arch->sp) {
 		y->sp.n += n;
 		return true;
 	}
-	if (y->copied & bit(reg)) {
-		y->sp = above(y->copy[reg], n);
+	if (y->copied & way_bit(reg)) {
+		y->sp = place_above(y->copy[reg], n);
 		return true;
 	}
-	if (!bit(reg) || !is_untouched(y, reg))
+	if (!way_bit(reg) || !way_is_untouched(y, reg))
 		return false;
 	y->sp = (struct place){.reg = reg, .n = n};
 	return true;
 }
 
-static bool sp_load(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
+static bool way_sp_load(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
 {
-	struct place from = i->base == arch->sp ? above(y->sp, i->n) : (struct place){.reg = i->base, .n = i->n};
+	struct place from = i->base == arch->sp ? place_above(y->sp, i->n) : (struct place){.reg = i->base, .n = i->n};
 
-	if (from.loaded || !bit(from.reg) || from.n < INT32_MIN || from.n > INT32_MAX || (i->base != arch->sp && !is_untouched(y, i->base)))
+	if (from.loaded || !way_bit(from.reg) || from.n < INT32_MIN || from.n > INT32_MAX ||
+	    (i->base != arch->sp && !way_is_untouched(y, i->base)))
 		return false;
 	y->sp = (struct place){.reg = from.reg, .loaded = true, .at = (int32_t)from.n};
 	return true;
 }
 
-static void sp_copy(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
+static void way_sp_copy(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
 {
-	forget(y, i->reg);
-	if (!bit(i->reg) || (i->reg != arch->fp && !arch->tells_writes))
+	way_forget(y, i->reg);
+	if (!way_bit(i->reg) || (i->reg != arch->fp && !arch->tells_writes))
 		return;
-	y->copy[i->reg] = above(y->sp, i->n);
-	y->copied |= bit(i->reg);
+	y->copy[i->reg] = place_above(y->sp, i->n);
+	y->copied |= way_bit(i->reg);
 }
 
-static void load(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
+static void way_load(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
 {
 	y->sp.n += i->before;
 	if (i->base == arch->sp) {
-		restore(y, i->reg, above(y->sp, i->n));
-		restore(y, i->pair, above(y->sp, i->n + 8));
+		way_restore(y, i->reg, place_above(y->sp, i->n));
+		way_restore(y, i->pair, place_above(y->sp, i->n + 8));
 	} else {
-		forget(y, i->reg);
-		forget(y, i->pair);
+		way_forget(y, i->reg);
+		way_forget(y, i->pair);
 	}
-	y->copied &= ~(bit(i->reg) | bit(i->pair));
+	y->copied &= ~(way_bit(i->reg) | way_bit(i->pair));
 	y->sp.n += i->after;
 }
 
-static void store_beside_sp(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
+static void way_store_beside_sp(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
 {
 	y->sp.n += i->before;
 	if (i->base == arch->sp) {
-		store(y, i->reg, above(y->sp, i->n));
-		store(y, i->pair, above(y->sp, i->n + 8));
+		way_store(y, i->reg, place_above(y->sp, i->n));
+		way_store(y, i->pair, place_above(y->sp, i->n + 8));
 	}
 	y->sp.n += i->after;
 }
 
-static void push(struct way *y, const struct insn *i)
+static void way_push(struct way *y, const struct insn *i)
 {
 	y->sp.n -= i->n;
 	if (i->n == 8)
-		store(y, i->reg, y->sp);
+		way_store(y, i->reg, y->sp);
 }
 
-static void pop(struct way *y, const struct insn *i)
+static void way_pop(struct way *y, const struct insn *i)
 {
-	restore(y, i->reg, y->sp);
+	way_restore(y, i->reg, y->sp);
 	y->sp.n += i->n;
 }
 
-static bool leave(const struct epilogue_arch *arch, struct way *y)
+static bool way_leave(const struct epilogue_arch *arch, struct way *y)
 {
-	if (!sp_from(arch, y, arch->fp, 0))
+	if (!way_sp_from(arch, y, arch->fp, 0))
 		return false;
-	restore(y, arch->fp, y->sp);
-	y->copied &= ~bit(arch->fp);
+	way_restore(y, arch->fp, y->sp);
+	y->copied &= ~way_bit(arch->fp);
 	y->sp.n += 8;
 	return true;
 }
@@ -152,8 +153,8 @@ void way_call(struct way *y, const struct epilogue_arch *arch, uint64_t callee)
 	const bool outer = !y->has_called || y->sp.n > y->called.n;
 
 	if (!arch->on_stack)
-		forget(y, arch->ra);
-	y->odd |= y->has_called && same_origin(&y->called, &y->sp) && (y->sp.n - y->called.n) % CALL_ALIGNED;
+		way_forget(y, arch->ra);
+	y->odd |= y->has_called && place_has_same_origin(&y->called, &y->sp) && (y->sp.n - y->called.n) % CALL_ALIGNED;
 	if (outer)
 		y->nr_callees = 0;
 	if (outer || y->sp.n == y->called.n) {
@@ -165,37 +166,37 @@ void way_call(struct way *y, const struct epilogue_arch *arch, uint64_t callee)
 	if (outer)
 		y->called = y->sp;
 	y->has_called = true;
-	y->copied &= bit(arch->fp);
+	y->copied &= way_bit(arch->fp);
 }
 
 /* false: the stack pointer cannot be told any more. */
-static bool apply(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
+static bool way_apply_kind(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
 {
 	switch (i->kind) {
 	case INSN_PUSH:
-		push(y, i);
+		way_push(y, i);
 		return true;
 	case INSN_POP:
-		pop(y, i);
+		way_pop(y, i);
 		return i->reg != arch->sp;
 	case INSN_SP_ADD:
 		y->sp.n += i->n;
 		return true;
 	case INSN_SP_SET:
-		return sp_from(arch, y, i->reg, i->n);
+		return way_sp_from(arch, y, i->reg, i->n);
 	case INSN_SP_LOAD:
-		return sp_load(arch, y, i);
+		return way_sp_load(arch, y, i);
 	case INSN_SP_COPY:
-		sp_copy(arch, y, i);
+		way_sp_copy(arch, y, i);
 		return true;
 	case INSN_LOAD:
-		load(arch, y, i);
+		way_load(arch, y, i);
 		return true;
 	case INSN_STORE:
-		store_beside_sp(arch, y, i);
+		way_store_beside_sp(arch, y, i);
 		return true;
 	case INSN_LEAVE:
-		return leave(arch, y);
+		return way_leave(arch, y);
 	case INSN_CALL:
 		way_call(y, arch, i->n ? y->at + (uint64_t)i->n : 0);
 		return true;
@@ -208,35 +209,35 @@ static bool apply(const struct epilogue_arch *arch, struct way *y, const struct 
 }
 
 /* false: the return address is not where a row can say. */
-static bool return_address(const struct epilogue_arch *arch, const struct way *y, uint8_t reg, int64_t cfa,
-			   struct row *row)
+static bool way_return_address(const struct epilogue_arch *arch, const struct way *y, uint8_t reg, int64_t cfa,
+			       struct row *row)
 {
 	row->ra = arch->on_stack ? arch->ra : reg;
 	if (arch->on_stack) {
 		row->reg[row->ra] = (struct rule){.kind = RULE_OFFSET, .n = y->sp.n - cfa};
 		return true;
 	}
-	return bit(reg) && row->reg[reg].kind != RULE_UNDEFINED;
+	return way_bit(reg) && row->reg[reg].kind != RULE_UNDEFINED;
 }
 
-static void saved_registers(const struct epilogue_arch *arch, const struct way *y, int64_t cfa, struct row *row)
+static void way_saved_registers(const struct epilogue_arch *arch, const struct way *y, int64_t cfa, struct row *row)
 {
 	for (uint8_t i = 0; i < ARRAY_SIZE(y->from); i++) {
 		if (i == arch->sp)
 			continue;
-		if (y->saved & bit(i) && same_origin(&y->from[i], &y->sp))
+		if (y->saved & way_bit(i) && place_has_same_origin(&y->from[i], &y->sp))
 			row->reg[i] = (struct rule){.kind = RULE_OFFSET, .n = y->from[i].n - cfa};
-		else if (!is_untouched(y, i))
+		else if (!way_is_untouched(y, i))
 			row->reg[i] = (struct rule){.kind = RULE_UNDEFINED};
 	}
 }
 
 /* At the return: reg is the register that it goes to, where it goes to one. */
-static int row_of(const struct epilogue_arch *arch, const struct way *y, uint8_t reg, struct row *row)
+static int way_row_of(const struct epilogue_arch *arch, const struct way *y, uint8_t reg, struct row *row)
 {
 	int64_t cfa = y->sp.n + (arch->on_stack ? 8 : 0);
 
-	if (!bit(y->sp.reg))
+	if (!way_bit(y->sp.reg))
 		return -ENOENT;
 	memset(row, 0, sizeof(*row));
 	row->flags = ROW_GUESS;
@@ -244,8 +245,8 @@ static int row_of(const struct epilogue_arch *arch, const struct way *y, uint8_t
 	row->cfa_reg = y->sp.reg;
 	row->cfa_n = y->sp.loaded ? y->sp.at : cfa;
 	row->cfa_add = y->sp.loaded ? (int32_t)cfa : 0;
-	saved_registers(arch, y, cfa, row);
-	return return_address(arch, y, reg, cfa, row) ? 0 : -ENOENT;
+	way_saved_registers(arch, y, cfa, row);
+	return way_return_address(arch, y, reg, cfa, row) ? 0 : -ENOENT;
 }
 
 /*
@@ -254,11 +255,11 @@ static int row_of(const struct epilogue_arch *arch, const struct way *y, uint8_t
  * compilers do not align calls within a file. Assembly may call with no frame at all: only where what it calls does
  * come back.
  */
-static enum way_worth worth_of(const struct epilogue_arch *arch, const struct way *y, uint8_t reg)
+static enum way_worth way_worth_of(const struct epilogue_arch *arch, const struct way *y, uint8_t reg)
 {
 	const struct place *ra = arch->on_stack ? &y->sp : &y->from[reg];
 
-	if (!y->has_called || !same_origin(&y->called, ra) || (!arch->on_stack && !(y->saved & bit(reg))))
+	if (!y->has_called || !place_has_same_origin(&y->called, ra) || (!arch->on_stack && !(y->saved & way_bit(reg))))
 		return WAY_SOUND;
 	if (arch->on_stack && ra->n == y->called.n)
 		return WAY_IF_BACK;
@@ -268,9 +269,9 @@ static enum way_worth worth_of(const struct epilogue_arch *arch, const struct wa
 }
 
 /* Where it is not told what is written, it is not the frame pointer. */
-static void written(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
+static void way_written(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
 {
-	const uint64_t writes = i->writes == INSN_WRITES_ALL ? ~bit(arch->fp) : i->writes;
+	const uint64_t writes = i->writes == INSN_WRITES_ALL ? ~way_bit(arch->fp) : i->writes;
 
 	if (i->kind != INSN_LEAVE) /* it reads what it writes */
 		y->copied &= ~writes;
@@ -278,11 +279,11 @@ static void written(const struct epilogue_arch *arch, struct way *y, const struc
 
 bool way_apply(struct way *y, const struct epilogue_arch *arch, const struct insn *i)
 {
-	written(arch, y, i);
-	return apply(arch, y, i) && y->sp.n < FRAME_MAX && y->sp.n > -FRAME_MAX;
+	way_written(arch, y, i);
+	return way_apply_kind(arch, y, i) && y->sp.n < FRAME_MAX && y->sp.n > -FRAME_MAX;
 }
 
 enum way_worth way_row(const struct way *y, const struct epilogue_arch *arch, uint8_t reg, struct row *row)
 {
-	return row_of(arch, y, reg, row) == 0 ? worth_of(arch, y, reg) : WAY_WRONG;
+	return way_row_of(arch, y, reg, row) == 0 ? way_worth_of(arch, y, reg) : WAY_WRONG;
 }

@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
+#include "unwind/code_follow.h"
 
-#define BLOCKS	  2048
-#define SLOTS	  4096
 #define NONE	  UINT16_MAX
 #define DEPTH_MAX (1 << 24)
 #define ALIGNED	  16 /* functions, and the stack at a call: System V ABI, AMD64 supplement, section 3.2.2 */
@@ -17,7 +15,6 @@
 
 /* Where control comes to, with so much of the stack between the stack pointer and where that was before the call. */
 struct block {
-	uint64_t at;
 	int64_t depth;
 	int64_t copy_depth; /* likewise of copy, a register that was made from the stack pointer; INSN_NO_REG: none */
 	uint16_t next;
@@ -26,49 +23,44 @@ struct block {
 };
 
 struct forward {
-	const struct epilogue_arch *arch;
-	struct binary *binary;
+	struct code_window window;
+	struct code_blocks seen;
 	uint64_t vaddr;	 /* that is looked for */
 	int64_t found;	 /* the depth there; 0: not reached */
 	unsigned insns;	 /* decoded */
-	uint16_t nr, todo;
+	uint16_t todo;
 	int64_t pushed[OTP_REGS_MAX]; /* by the first instructions: the depth at which a register lies */
-	struct block blocks[BLOCKS];
-	uint16_t slots[SLOTS]; /* blocks by address; 0: empty, else the number + 1 */
+	struct block blocks[CODE_BLOCKS];
 };
 
-static void add(struct forward *w, uint64_t at, const struct block *state, bool behind_call)
+static void prologue_add(struct forward *w, uint64_t at, const struct block *state, bool behind_call)
 {
-	size_t i = (size_t)hash_u64(at ^ hash_seed) % SLOTS;
+	const int number = code_blocks_add(&w->seen, at);
 
-	while (w->slots[i] && w->blocks[w->slots[i] - 1].at != at)
-		i = (i + 1) % SLOTS;
-	if (w->slots[i] || w->nr == BLOCKS)
+	if (number < 0)
 		return;
-	w->blocks[w->nr] = *state;
-	w->blocks[w->nr].at = at;
-	w->blocks[w->nr].behind_call = behind_call;
-	w->blocks[w->nr].next = w->todo;
-	w->todo = w->nr++;
-	w->slots[i] = w->nr;
+	w->blocks[number] = *state;
+	w->blocks[number].behind_call = behind_call;
+	w->blocks[number].next = w->todo;
+	w->todo = (uint16_t)number;
 }
 
 /* The first instructions of a function save what is its caller's. */
-static void push(struct forward *w, const struct block *b, const struct insn *i, bool first)
+static void prologue_push(struct forward *w, const struct block *b, const struct insn *i, bool first)
 {
 	if (first && i->n == 8 && i->reg < OTP_REGS_MAX && !w->pushed[i->reg])
 		w->pushed[i->reg] = b->depth;
 }
 
 /* false: the stack pointer is not known any more. */
-static bool apply(struct forward *w, struct block *b, const struct insn *i, bool first)
+static bool prologue_apply(struct forward *w, struct block *b, const struct insn *i, bool first)
 {
 	if (b->copy != INSN_NO_REG && i->writes & 1u << b->copy)
 		b->copy = INSN_NO_REG;
 	switch (i->kind) {
 	case INSN_PUSH:
 		b->depth += i->n;
-		push(w, b, i, first);
+		prologue_push(w, b, i, first);
 		break;
 	case INSN_POP:
 		b->depth -= i->n;
@@ -96,72 +88,64 @@ static bool apply(struct forward *w, struct block *b, const struct insn *i, bool
 }
 
 /* A call that never comes back was the last instruction of the function before. */
-static bool is_next_function(const struct block *b, uint64_t at, const struct insn *i)
+static bool prologue_is_next_function(const struct block *b, uint64_t at, const struct insn *i)
 {
 	return b->behind_call && at % ALIGNED == 0 && (i->kind == INSN_PUSH || (i->kind == INSN_SP_ADD && i->n < 0));
 }
 
 /* Where control goes on behind a block's last instruction, which ends at at; false: it was none. */
-static bool end_block(struct forward *w, const struct block *b, uint64_t at, const struct insn *i)
+static bool prologue_end_block(struct forward *w, const struct block *b, uint64_t at, const struct insn *i)
 {
 	switch (i->kind) {
 	case INSN_RET:
 	case INSN_END:
 		return true;
 	case INSN_JUMP:
-		add(w, at + (uint64_t)i->n, b, false);
+		prologue_add(w, at + (uint64_t)i->n, b, false);
 		return true;
 	case INSN_BRANCH:
-		add(w, at + (uint64_t)i->n, b, false);
-		add(w, at, b, false);
+		prologue_add(w, at + (uint64_t)i->n, b, false);
+		prologue_add(w, at, b, false);
 		return true;
 	case INSN_CALL:
-		add(w, at, b, true);
+		prologue_add(w, at, b, true);
 		return true;
 	default:
 		return false;
 	}
 }
 
-static void read_block(struct forward *w, struct block b, bool first)
+static void prologue_read_block(struct forward *w, uint64_t at, struct block b, bool first)
 {
-	uint8_t code[256];
-	size_t in = 0;
-	ssize_t len = 0;
 	struct insn i;
 
-	for (uint64_t at = b.at; w->insns++ < PROLOGUE_INSNS; at += i.len, in += i.len) {
+	for (; w->insns++ < PROLOGUE_INSNS; at += i.len) {
 		if (at == w->vaddr) {
 			w->found = b.depth;
 			return;
 		}
-		if (len <= 0 || (size_t)len - in < w->arch->insn_max) {
-			len = binary_read_vaddr(w->binary, at, code, sizeof(code));
-			in = 0;
-		}
-		if (len <= 0 || w->arch->decode(code + in, (size_t)len - in, &i) < 0 || is_next_function(&b, at, &i))
+		if (code_window_insn(&w->window, at, &i) || prologue_is_next_function(&b, at, &i))
 			return;
-		if (!apply(w, &b, &i, first) || end_block(w, &b, at + i.len, &i))
+		if (!prologue_apply(w, &b, &i, first) || prologue_end_block(w, &b, at + i.len, &i))
 			return;
 	}
 }
 
 /* Whether the address is reached from the function's first instruction at entry. */
-static bool reaches(struct forward *w, uint64_t entry)
+static bool prologue_reaches(struct forward *w, uint64_t entry)
 {
 	const struct block start = {.depth = 8, .copy = INSN_NO_REG};
 
-	w->nr = 0;
+	code_blocks_begin(&w->seen);
 	w->todo = NONE;
 	w->found = 0;
 	memset(w->pushed, 0, sizeof(w->pushed));
-	memset(w->slots, 0, sizeof(w->slots));
-	add(w, entry, &start, false);
+	prologue_add(w, entry, &start, false);
 	while (w->todo != NONE && !w->found) {
 		const uint16_t n = w->todo;
 
 		w->todo = w->blocks[n].next;
-		read_block(w, w->blocks[n], n == 0);
+		prologue_read_block(w, w->seen.at[n], w->blocks[n], n == 0);
 	}
 	return w->found;
 }
@@ -169,7 +153,7 @@ static bool reaches(struct forward *w, uint64_t entry)
 /* --- where functions begin --- */
 
 /* Free Pascal's, behind a return. */
-static bool is_zeros(const uint8_t *end)
+static bool prologue_is_zeros(const uint8_t *end)
 {
 	int n = 1;
 
@@ -179,11 +163,11 @@ static bool is_zeros(const uint8_t *end)
 }
 
 /* A trap, a return, zeros, or what does nothing, of which the longer ones are nopl or nopw n(%rax...). */
-static bool is_padding(const uint8_t *end)
+static bool prologue_is_padding(const uint8_t *end)
 {
 	static const struct { uint8_t back, modrm; } nops[] = {{3, 0}, {4, 0x40}, {5, 0x44}, {7, 0x80}, {8, 0x84}};
 
-	if (end[-1] == 0xcc || end[-1] == 0x90 || end[-1] == 0xc3 || is_zeros(end))
+	if (end[-1] == 0xcc || end[-1] == 0x90 || end[-1] == 0xc3 || prologue_is_zeros(end))
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(nops); i++)
 		if (end[-nops[i].back] == 0x0f && end[1 - nops[i].back] == 0x1f && end[2 - nops[i].back] == nops[i].modrm)
@@ -192,12 +176,12 @@ static bool is_padding(const uint8_t *end)
 }
 
 /* Padding lies before it, and it makes a frame: push, sub $n,%rsp, lea -n(%rsp), endbr64. */
-static bool begins_function(const uint8_t *at)
+static bool prologue_begins_function(const uint8_t *at)
 {
 	static const uint8_t starts[][4] = {{0x48, 0x83, 0xec}, {0x48, 0x81, 0xec}, {0x48, 0x8d, 0x5c, 0x24},
 					    {0xf3, 0x0f, 0x1e, 0xfa}};
 
-	if (!is_padding(at))
+	if (!prologue_is_padding(at))
 		return false;
 	if (at[0] == 0x55 || at[0] == 0x53 || (at[0] == 0x41 && at[1] >= 0x54 && at[1] <= 0x57))
 		return true;
@@ -208,7 +192,7 @@ static bool begins_function(const uint8_t *at)
 }
 
 /* The nearest such place before high, which is aligned, down to low; 0: there is none. */
-static uint64_t entry_before(struct binary *b, uint64_t low, uint64_t high)
+static uint64_t prologue_entry_before(struct binary *b, uint64_t low, uint64_t high)
 {
 	uint8_t code[CHUNK + ALIGNED + BEHIND] = {0};
 
@@ -219,14 +203,14 @@ static uint64_t entry_before(struct binary *b, uint64_t low, uint64_t high)
 		if (binary_read_vaddr(b, from - ALIGNED, code, bytes + ALIGNED + BEHIND) < (ssize_t)(bytes + ALIGNED))
 			return 0;
 		for (uint64_t at = bytes; at; at -= ALIGNED)
-			if (begins_function(code + at))
+			if (prologue_begins_function(code + at))
 				return from + at - ALIGNED;
 	}
 	return 0;
 }
 
 /* How far back places are looked for, in the segment of the address. */
-static uint64_t lowest_entry(const struct binary *b, uint64_t vaddr)
+static uint64_t prologue_lowest_entry(const struct binary *b, uint64_t vaddr)
 {
 	for (uint32_t i = 0; i < b->nr_segments; i++) {
 		const struct binary_segment *g = &b->segments[i];
@@ -237,14 +221,14 @@ static uint64_t lowest_entry(const struct binary *b, uint64_t vaddr)
 	return vaddr;
 }
 
-static void row_at(const struct forward *w, struct row *row)
+static void prologue_row_at(const struct forward *w, struct row *row)
 {
 	memset(row, 0, sizeof(*row));
 	row->flags = ROW_GUESS;
 	row->cfa_kind = CFA_REG;
-	row->cfa_reg = w->arch->sp;
+	row->cfa_reg = w->window.arch->sp;
 	row->cfa_n = w->found;
-	row->ra = w->arch->ra;
+	row->ra = w->window.arch->ra;
 	row->reg[row->ra] = (struct rule){.kind = RULE_OFFSET, .n = -8};
 	for (unsigned i = 0; i < OTP_REGS_MAX; i++)
 		if (w->pushed[i] && w->pushed[i] <= w->found)
@@ -253,17 +237,18 @@ static void row_at(const struct forward *w, struct row *row)
 
 int prologue_find(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, bool called, struct row *ret)
 {
-	const uint64_t low = ALIGN_DOWN(lowest_entry(b, vaddr), (uint64_t)ALIGNED) + 2 * ALIGNED; /* padding before it */
-	struct forward w = {.arch = arch, .binary = b, .vaddr = vaddr};
+	/* There is padding before it. */
+	const uint64_t low = ALIGN_DOWN(prologue_lowest_entry(b, vaddr), (uint64_t)ALIGNED) + 2 * ALIGNED;
+	struct forward w = {.window = {.arch = arch, .binary = b}, .vaddr = vaddr};
 	uint64_t entry = ALIGN_DOWN(vaddr - called, (uint64_t)ALIGNED) + ALIGNED; /* before it */
 
 	for (unsigned i = 0; i < PROLOGUE_TRIES; i++) {
-		entry = entry_before(b, low, entry);
+		entry = prologue_entry_before(b, low, entry);
 		if (!entry)
 			break;
-		if (!reaches(&w, entry) || (called && w.found % ALIGNED))
+		if (!prologue_reaches(&w, entry) || (called && w.found % ALIGNED))
 			continue;
-		row_at(&w, ret);
+		prologue_row_at(&w, ret);
 		return 0;
 	}
 	return -ENOENT;

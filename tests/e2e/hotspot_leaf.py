@@ -58,13 +58,7 @@ def judge(label, samples):
 
 
 def main():
-    found = hotspot_lib.homes()
-    lib.need(found, "innermost functions of Java programs", "there is no JDK")
-    classes = hotspot_lib.compile_program("Leaf.java")
-    lib.need(classes, "innermost functions of Java programs", "there is no javac")
-    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"})
-    modes = hotspot_lib.chosen(MODES, "^tiered")
-    for label, samples in hotspot_lib.run(d, found, modes, classes, "Leaf", SECONDS, "3000"):
+    for label, samples in hotspot_lib.run_program("Leaf", "innermost functions of Java programs", MODES, HZ, SECONDS, "3000"):
         judge(label, samples)
 
 

@@ -89,3 +89,14 @@ def compile_program(source):
     p = subprocess.run([compiler, "--release", "8", "-g", "-d", to, os.path.join(known_program.WHERE, source)],
                        capture_output=True, text=True)
     return to if lib.ok(p.returncode == 0, "the program is compiled %s" % p.stderr[-200:].replace("\n", " ")) else None
+
+
+def run_program(source, what, modes, hz, seconds, *more):
+    """Compiles it, and runs it with each JDK in the usual mode, or in those that are wanted: each run's label and samples, which
+    have the attributes process.pid and thread.name. what: of the test, where it cannot run."""
+    found = homes()
+    lib.need(found, what, "there is no JDK")
+    classes = compile_program(source + ".java")
+    lib.need(classes, what, "there is no javac")
+    d = lib.Otprofd(hz=hz, profile={"sample_attributes": "process.pid thread.name"})
+    return run(d, found, chosen(modes, "^tiered"), classes, source, seconds, *more)

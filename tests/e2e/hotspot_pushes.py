@@ -59,13 +59,7 @@ def judge(label, samples):
 
 
 def main():
-    found = hotspot_lib.homes()
-    lib.need(found, "words on the stacks of Java programs", "there is no JDK")
-    classes = hotspot_lib.compile_program("Pushes.java")
-    lib.need(classes, "words on the stacks of Java programs", "there is no javac")
-    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"})
-    modes = hotspot_lib.chosen(MODES, "^tiered")
-    for label, samples in hotspot_lib.run(d, found, modes, classes, "Pushes", SECONDS):
+    for label, samples in hotspot_lib.run_program("Pushes", "words on the stacks of Java programs", MODES, HZ, SECONDS):
         judge(label, samples)
 
 

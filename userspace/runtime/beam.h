@@ -33,10 +33,10 @@ enum beam_kind {
 	BEAM_SHARED, /* what all modules call: parts of instructions, and the ways in and out */
 	BEAM_LOOP,   /* the interpreter */
 };
-#define BEAM_PLACE_WORD 0 /* of the interpreter's regions: where it has the place, and the stack pointer (beam_flow.h) */
-#define BEAM_STACK_WORD 1
+#define BEAM_PLACE_WORD	   0 /* of the interpreter's regions: where it has the place, and the stack pointer (beam_flow.h) */
+#define BEAM_STACK_WORD	   1
 #define BEAM_TOP_KEPT_WORD 2
-#define BEAM_NO_PLACE	8 /* an address of no code */
+#define BEAM_NO_PLACE	   8 /* an address of no code */
 #define BEAM_TOP_KEPT	   1 /* is added to a place, which is one of words: as top_kept of struct beam_flow_run */
 #define BEAM_SHARED_NAME "[shared code of BEAM]"
 

@@ -114,7 +114,7 @@ enum runtime_step_flags {
 	RUNTIME_STEP_FROZEN = 32, /* the caller is in the heap, or back on the thread's stack from there: struct runtime_frozen */
 	RUNTIME_STEP_MOVES = 64, /* what is in the heap is being changed: it is not these frames' callers */
 	RUNTIME_STEP_LEFT_OUT = 128, /* frames in the heap are not shown: this one stands for them */
-	/* pc is in code that an interpreter reads, or that is the runtime's for sure: no mapping need cover it, it is left unknown */
+	/* pc is in code that an interpreter reads, or in compiled code that may be gone: unwinding goes on where neither is known */
 	RUNTIME_STEP_DATA = 256,
 	RUNTIME_STEP_LOOP = 512, /* the frame is that of the interpreter, and shows nothing of its own */
 };

@@ -199,7 +199,7 @@ static bool hotspot_is_given_up(const char *name)
 	return hotspot_begins(name, "upcall_stub") || hotspot_begins(name, "nep_invoker");
 }
 
-/* Of what is no method's, the same size at the same place does not tell that it is the same. */
+/* A stub may be replaced by another one of the same size: its name and its first instructions identify it. */
 static uint64_t hotspot_blob_identity(struct memory *m, const struct blob *b)
 {
 	uint8_t code[IDENTITY_BYTES] = {0};

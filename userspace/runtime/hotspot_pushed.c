@@ -27,7 +27,7 @@ static bool pushed_continues(const struct hotspot_pushed *p, uint64_t word)
 	return last.end == p->from && pushed_range(p, last.from, last.end) == word;
 }
 
-/* What the region has no more words for stays unknown. */
+/* What the region has no more words for counts as the frame alone. */
 static void pushed_keep(const struct hotspot_pushed *p, uint32_t end)
 {
 	uint64_t *word = p->code->word;

@@ -216,7 +216,7 @@ static bool hotspot_step_range(const struct runtime_code *c, const struct runtim
 	return false;
 }
 
-/* Bytes from the stack pointer to the caller's, 0 unknown, and whether the caller's frame pointer lies beneath the return address. */
+/* Bytes from the stack pointer to the caller's; 0: unknown. Whether the caller's frame pointer lies beneath the return address. */
 static uint64_t hotspot_step_depth(const struct runtime_code *c, const struct runtime_place *at, bool *ret_saved)
 {
 	uint64_t offset = at->pc - c->start;
@@ -375,7 +375,7 @@ static bool hotspot_step_leaves_part(const struct hotspot *h, uint64_t pc)
 	return !pc || pc == h->barrier;
 }
 
-/* Java code is called by Java code or by stubs, wherever it came from: what is beyond them lies elsewhere, and is none. */
+/* Java code is called by Java code or by stubs. Where the caller that was found is neither, the frame was misread. */
 static bool hotspot_step_misses(const struct hotspot *h, const struct runtime_code *c, const struct runtime_place *at,
 				const struct runtime_step *step)
 {

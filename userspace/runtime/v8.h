@@ -136,7 +136,7 @@ enum v8_kind {
 	V8_PROLOGUE,   /* makes a frame of baseline code, or of WebAssembly's */
 	V8_BASELINE,   /* as interpreted code, compiled without optimization */
 	V8_OPTIMIZED,  /* by the region's nodes */
-	V8_WITHOUT_DATA,     /* optimized, without data that tell what is inlined: by its frame's function */
+	V8_WITHOUT_DATA, /* optimized, without data that tell what is inlined: by its frame's function */
 	V8_REGEXP,     /* a regular expression: begins with a jump to its end, where its frame is made */
 	V8_WASM,       /* WebAssembly, and wrappers around it; as a stub's, its frames have a marker */
 };

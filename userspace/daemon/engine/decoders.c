@@ -20,7 +20,7 @@
 #define PAUSE_LONG_NS	(600 * NSEC_PER_SEC)
 #define PAUSE_PART	4  /* of a decoder's age, once that is longer: an unused runtime never starts */
 #define FAILURES_MAX	8  /* one after the other, before it is given up */
-#define REPEATS_AHEAD	8  /* before they are paid for */
+#define REPEATS_AHEAD	8  /* started at once after a pause */
 #define GROUP_SHARED	(DECODERS_LIVE / 2)
 #define GROUP_ALONE	(DECODERS_LIVE - 1) /* one is left for who comes next */
 

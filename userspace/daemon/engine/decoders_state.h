@@ -64,7 +64,7 @@ struct decoders {
 	struct decoders_call *calls; /* under way, the innermost first */
 	struct decoder *turn;	 /* the next one of decoders_run */
 	uint64_t next_ns;
-	uint64_t paid_ns; /* so far the repeats of processes are paid for, each by its part of a second */
+	uint64_t paid_ns; /* each repeat of a process moves it on by its part of a second; ahead of now by REPEATS_AHEAD of them */
 	struct decoders_figures figures;
 	struct ipc_message message;
 	struct runtime_function function;

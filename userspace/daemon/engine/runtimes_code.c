@@ -7,93 +7,10 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "daemon/decode.h"
 #include "daemon/engine/runtimes_state.h"
 
 #define AHEAD_MAX (DECODE_FRAMES - 1)
-
-/* --- the process --- */
-
-static bool runtimes_makes_code(const struct runtime_slot *s)
-{
-	return s->ops->code && !s->ops->knows_all;
-}
-
-/* Whether a runtime of the process makes code: what is not known of it may be that runtime's. */
-static bool runtimes_has_code(const struct runtime_process *p)
-{
-	for (uint32_t i = 0; p && i < p->nr; i++)
-		if (runtimes_makes_code(&p->slot[i]) && p->slot[i].state != SLOT_REFUSED)
-			return true;
-	return false;
-}
-
-/* A program's name, or that of the library that a distribution has made of it, as libnode.so.115. */
-static bool runtimes_is_library_name(const char *name, const char *library)
-{
-	const size_t len = strlen(library);
-
-	return !strcmp(name, library) ||
-	       (!strncmp(name, "lib", 3) && !strncmp(name + 3, library, len) && !strncmp(name + 3 + len, ".so", 3));
-}
-
-static bool runtimes_is_library(const struct mapping *m)
-{
-	const char *path = m->file->kind == MAPPED_FILE ? str_c(m->file->path) : "", *slash = strrchr(path, '/');
-	const struct runtime_ops *ops;
-
-	for (uint32_t i = 0; slash && (ops = decode_runtime(i)); i++)
-		if (ops->library && runtimes_is_library_name(slash + 1, ops->library))
-			return true;
-	return false;
-}
-
-/*
- * Runtimes' files that no sample has met yet, as their code calls none of them. A program may have only the name of one, and
- * call its library. 0; -EAGAIN: the file of *ret_wait is to be opened.
- */
-static int runtimes_meet_libraries(struct runtimes *r, const struct process *p, const struct mapping **ret_wait)
-{
-	const struct mapping *m;
-
-	for (uint32_t i = 0; i < p->space->count && !runtimes_has_code(r->stack_of); i++) {
-		m = &p->space->maps[i];
-		if (m->file->state == MAPPED_FAILED || !runtimes_is_library(m))
-			continue;
-		if (m->file->state != MAPPED_READY) {
-			*ret_wait = m;
-			return -EAGAIN;
-		}
-		runtimes_meet_mapping(r, p, m);
-		r->stack_of = runtimes_find(r, p);
-	}
-	return 0;
-}
-
-/* 0: its runtimes are known as far as they can be. -EAGAIN: the file of *ret_wait is to be opened. */
-static int runtimes_meet_library(struct runtimes *r, const struct mapping **ret_wait)
-{
-	const struct process *p = r->stack_process;
-	int err;
-
-	if (r->library_sought == p->space->generation + 1ULL || runtimes_has_code(r->stack_of) ||
-	    !runtimes_is_worth(p, r->now_ns))
-		return 0;
-	err = runtimes_meet_libraries(r, p, ret_wait);
-	if (!err)
-		r->library_sought = p->space->generation + 1ULL;
-	return err;
-}
-
-/* A file whose own code is asked for: it may hold a runtime that brings such code along. */
-static void runtimes_meet_brought(struct runtimes *r, const struct mapping *m)
-{
-	if (runtimes_has_code(r->stack_of) || !runtimes_is_worth(r->stack_process, r->now_ns))
-		return;
-	runtimes_meet_mapping(r, r->stack_process, m);
-	r->stack_of = runtimes_find(r, r->stack_process);
-}
 
 /* --- places --- */
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state behind runtimes.h: runtimes.c has processes and what they run,
- * runtimes_frames.c the frames of samples that were walked, runtimes_code.c
- * those on the native stack, runtimes_epochs.c which epochs a sample is of,
- * runtimes_loops.c the native functions that run interpreted code,
- * runtimes_context.c what samples have besides frames. Only these and their test
- * include it.
+ * runtimes_meet.c how that is found, runtimes_walks.c whose walks a sample has,
+ * runtimes_frames.c their frames, runtimes_code.c those on the native stack,
+ * runtimes_functions.c the functions of both, runtimes_epochs.c which epochs a
+ * sample is of, runtimes_loops.c the native functions that run interpreted code,
+ * runtimes_context.c what samples have besides frames, runtimes_seen.c what
+ * attaching may look at. Only these and their test include it.
  */
 #ifndef OTP_DAEMON_ENGINE_RUNTIMES_STATE_H
 #define OTP_DAEMON_ENGINE_RUNTIMES_STATE_H
@@ -165,8 +166,19 @@ struct runtime_slot *runtimes_slot(struct runtimes *r, const struct process *p, 
 void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const struct mapping *m);
 /* The slot that has the last plan's place for its second walk; NULL: none. */
 struct runtime_slot *runtimes_more(struct runtime_process *p);
-/* Whether it is too early, or too late, to start a decoder for the process. */
-bool runtimes_is_worth(const struct process *p, uint64_t now_ns);
+/*
+ * When a decoder may be started for the process: to start one and to read a runtime's tables takes some ms of CPU time,
+ * which are not spent on a process that has ended (UINT64_MAX), or may be over at any moment, as most that scripts start.
+ */
+uint64_t runtimes_worth_from(const struct process *p);
+/* A new entry; an older one goes where they are too many. NULL: no memory. */
+struct runtime_process *runtime_process_add(struct runtimes *r, const struct process *p);
+/* All that a slot owns. It may be used anew. */
+void runtime_slot_done(struct runtime_slot *s);
+/* Asks for a decoder, borrowed; in a replay its answer arrives during the call. NULL: none can be had. */
+struct decoder *runtimes_ask(struct runtime_slot *s);
+/* No decoder decodes the slot's runtime until it is asked again; why: one line, "": none. */
+void runtimes_refuse(struct runtime_slot *s, int err, const char *why);
 /* Functions that are to be asked for: f[0] to f[nr - 1], together. In a replay the answers arrive during the call. */
 void runtimes_want(struct runtimes *r, struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr);
 /* Whether functions of these frames may still be named. */
@@ -174,6 +186,16 @@ bool runtimes_is_pending(const struct runtime_slot *s, const struct runtime_fram
 /* A named frame, whose strings are borrowed. e NULL: an unknown function. */
 void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct function_entry *e,
 		   const struct runtime_frame *f, struct frame *to);
+/* Whether a runtime of the process makes code: what is not known of it may be that runtime's. p may be NULL. */
+bool runtimes_has_code(const struct runtime_process *p);
+bool runtimes_makes_code(const struct runtime_slot *s);
+/*
+ * Of the sample whose stack is unwound. 0: its process' runtimes are known as far as they can be; -EAGAIN: the file of
+ * *ret_wait is to be opened.
+ */
+int runtimes_meet_library(struct runtimes *r, const struct mapping **ret_wait);
+/* A file whose own code is asked for: it may hold a runtime that brings such code along. */
+void runtimes_meet_brought(struct runtimes *r, const struct mapping *m);
 /* Words of the sample that is unwound, and of what was found, that attaching may look at. */
 void runtimes_see(struct runtimes *r, const struct runtime_slot *s, struct runtime_seen *ret);
 /* A decoder of the process, borrowed; NULL: none can be had now. */

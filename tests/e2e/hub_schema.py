@@ -21,9 +21,10 @@ CHECKS = ("not_a_server_error,status_code_conformance,content_type_conformance,r
           "response_schema_conformance,negative_data_rejection,missing_required_header,unsupported_method")
 
 
-# A slot that another request has closed is gone (410), and a body is too large (413), whatever else is wrong with them.
+# A slot that another request has closed is gone (410), and a body or an address is too large (413, 414, 431), whatever
+# else is wrong with them.
 EXPECTED = """[checks.negative_data_rejection]
-expected-statuses = [400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 428, 429, "5xx"]
+expected-statuses = [400, 401, 403, 404, 405, 406, 409, 410, 413, 414, 415, 422, 428, 429, 431, "5xx"]
 """
 
 

@@ -5,7 +5,8 @@
  * thread was interrupted, and behind each call, as where a callee returns to.
  * Prints, for each of both,
  *
- *   ROWS rows, DIFFERENT differ, ODD by another register, NONE have none
+ *   ROWS rows, DIFFERENT differ, ODD by another register, NONE have none, SAVED
+ *   tell a saved register otherwise
  *
  * and the first that differ. Compilers write the tables, so this is a witness
  * for code that has none.
@@ -24,12 +25,41 @@
 
 struct tally {
 	const char *what;
-	uint64_t rows, different, odd, none;
+	uint64_t rows, different, odd, none, saved;
 };
 
 static bool can_be_compared(const struct row *a)
 {
 	return a->cfa_kind == CFA_REG && !(a->flags & ROW_SIGNAL) && a->reg[a->ra].kind != RULE_UNDEFINED;
+}
+
+/* System V ABI: rbx, rbp, r12 to r15; AAPCS64: x19 to x29. */
+static bool is_preserved(unsigned reg, unsigned nr_regs)
+{
+	return nr_regs > 17 ? reg >= 19 && reg <= 29 : reg == 3 || reg == 6 || (reg >= 12 && reg <= 15);
+}
+
+/*
+ * Where it is, as the code and as the table say. The code may not know it; and tables do not say that a register is taken
+ * back already, from what lies beyond the stack pointer by now.
+ */
+static bool tells_otherwise(const struct row *code, const struct row *table, unsigned reg)
+{
+	const struct rule *c = &code->reg[reg], *t = &table->reg[reg];
+
+	if (c->kind == RULE_UNDEFINED)
+		return false;
+	if (c->kind == RULE_OFFSET || t->kind != RULE_OFFSET)
+		return c->kind == RULE_OFFSET && (t->kind != RULE_OFFSET || t->n != c->n);
+	return code->cfa_reg == table->cfa_reg && -t->n <= code->cfa_n;
+}
+
+static bool tells_any_otherwise(const struct row *code, const struct row *table, unsigned nr_regs)
+{
+	for (unsigned i = 0; i < nr_regs; i++)
+		if (is_preserved(i, nr_regs) && i != table->ra && i != table->cfa_reg && tells_otherwise(code, table, i))
+			return true;
+	return false;
 }
 
 /* at: from where on the code is read. */
@@ -48,7 +78,9 @@ static void compare_at(struct binary *b, const struct arch *arch, uint64_t at, b
 		t->odd++;
 		return;
 	}
-	if (code.cfa_n != table.cfa_n && t->different++ < SHOWN)
+	if (code.cfa_n == table.cfa_n)
+		t->saved += tells_any_otherwise(&code, &table, arch->nr_regs);
+	else if (t->different++ < SHOWN)
 		printf("%" PRIx64 " %s: cfa %" PRId64 ", by the table %" PRId64 "\n", at, t->what, code.cfa_n, table.cfa_n);
 }
 
@@ -74,8 +106,8 @@ static void compare_function(struct binary *b, const struct arch *arch, const st
 
 static void report(const struct tally *t)
 {
-	printf("%s: %" PRIu64 " rows, %" PRIu64 " differ, %" PRIu64 " by another register, %" PRIu64 " have none\n", t->what,
-	       t->rows, t->different, t->odd, t->none);
+	printf("%s: %" PRIu64 " rows, %" PRIu64 " differ, %" PRIu64 " by another register, %" PRIu64 " have none, %"
+	       PRIu64 " tell a saved register otherwise\n", t->what, t->rows, t->different, t->odd, t->none, t->saved);
 }
 
 static int compare_all(struct binary *b, unsigned every)

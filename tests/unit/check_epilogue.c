@@ -277,6 +277,32 @@ START_TEST(spilled_value_is_not_what_was_saved)
 }
 END_TEST
 
+/* What is jumped to for the rest has a frame of its own, where it keeps what was taken back before. */
+START_TEST(what_a_tail_call_saves_is_not_what_was_saved)
+{
+	/* add $0x38,%rsp; pop %rbx; pop %rbp; then: push %r12; push %rbx; sub $0x18,%rsp; add $0x18,%rsp; pop %rbx; pop %r12; ret */
+	ck_assert_int_eq(FIND(0x48, 0x83, 0xc4, 0x38, 0x5b, 0x5d, 0xeb, 0, 0x41, 0x54, 0x53, 0x48, 0x83, 0xec, 0x18,
+			      0x48, 0x83, 0xc4, 0x18, 0x5b, 0x41, 0x5c, 0xc3), 0);
+	ck_assert_int_eq(row.cfa_n, 0x38 + 3 * 8);
+	ck_assert_int_eq(row.reg[DWARF_BX].kind, RULE_OFFSET);
+	ck_assert_int_eq(row.reg[DWARF_BX].n, -24);
+	ck_assert_int_eq(row.reg[DWARF_BP].n, -16);
+	ck_assert_int_eq(row.reg[DWARF_R12].kind, RULE_UNSPECIFIED);
+}
+END_TEST
+
+/* From the entry: what the function saves is its caller's still, as is what that which is jumped to saves. */
+START_TEST(before_the_prologue_a_tail_call_tells_nothing_either)
+{
+	/* push %rbx; sub $16,%rsp; add $16,%rsp; pop %rbx; jmp to the next: push %r12; push %rbx; pop %rbx; pop %r12; ret */
+	ck_assert_int_eq(FIND(0x53, 0x48, 0x83, 0xec, 16, 0x48, 0x83, 0xc4, 16, 0x5b, 0xeb, 0, 0x41, 0x54, 0x53, 0x5b,
+			      0x41, 0x5c, 0xc3), 0);
+	ck_assert_int_eq(row.cfa_n, 8);
+	ck_assert_int_eq(row.reg[DWARF_BX].kind, RULE_UNSPECIFIED);
+	ck_assert_int_eq(row.reg[DWARF_R12].kind, RULE_UNSPECIFIED);
+}
+END_TEST
+
 START_TEST(realigned_stack_comes_back_by_the_frame_pointer)
 {
 	/* push %rbp; mov %rsp,%rbp; and $-32,%rsp; push %rbx; pop %rbx; leave; ret */
@@ -494,6 +520,8 @@ Suite *epilogue_suite(void)
 	tcase_add_test(t, frame_pointer_leads_out_by_leave);
 	tcase_add_test(t, before_the_prologue_registers_are_the_callers);
 	tcase_add_test(t, spilled_value_is_not_what_was_saved);
+	tcase_add_test(t, what_a_tail_call_saves_is_not_what_was_saved);
+	tcase_add_test(t, before_the_prologue_a_tail_call_tells_nothing_either);
 	tcase_add_test(t, realigned_stack_comes_back_by_the_frame_pointer);
 	tcase_add_test(t, loop_is_left_by_its_branch);
 	tcase_add_test(t, tail_call_is_followed);

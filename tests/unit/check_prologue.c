@@ -58,6 +58,34 @@ START_TEST(within_the_prologue_only_what_was_done_counts)
 }
 END_TEST
 
+/* The caller's frame pointer is gone where the function uses its register: it was not saved by the first instructions. */
+START_TEST(register_that_was_written_is_not_the_callers)
+{
+	/* endbr64; test %rdi,%rdi; je, away; push %rbp; mov %rdi,%rbp; call; jmp to the call */
+	static const uint8_t code[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x85, 0xff, 0x74, 20, 0x55, 0x48, 0x89, 0xfd,
+				       0xe8, 0, 1, 0, 0, 0xeb, 0xf9};
+
+	ck_assert_int_eq(find(code, sizeof(code), 18, true), 0);
+	ck_assert_int_eq(row.cfa_n, 16);
+	ck_assert_int_eq(row.reg[DWARF_BP].kind, RULE_UNDEFINED);
+	ck_assert_int_eq(row.reg[DWARF_BX].kind, RULE_UNSPECIFIED);
+	ck_assert_int_eq(find(code, sizeof(code), 10, false), 0);
+	ck_assert_int_eq(row.reg[DWARF_BP].kind, RULE_UNSPECIFIED);
+}
+END_TEST
+
+START_TEST(register_that_was_taken_back_is_the_callers)
+{
+	/* push %rbx; mov %rdi,%rbx; pop %rbx; jmp to itself */
+	static const uint8_t code[] = {0x53, 0x48, 0x89, 0xfb, 0x5b, 0xeb, 0xfe};
+
+	ck_assert_int_eq(find(code, sizeof(code), 4, false), 0);
+	ck_assert_int_eq(row.reg[DWARF_BX].kind, RULE_OFFSET);
+	ck_assert_int_eq(find(code, sizeof(code), 5, false), 0);
+	ck_assert_int_eq(row.reg[DWARF_BX].kind, RULE_UNSPECIFIED);
+}
+END_TEST
+
 START_TEST(branch_leads_to_what_comes_before_a_throw)
 {
 	/* sub $0x18,%rsp; jne +5; add $0x18,%rsp; ret; call; int3 */
@@ -76,6 +104,25 @@ START_TEST(stack_pointer_that_was_tested_in_another_register_is_followed)
 
 	ck_assert_int_eq(find(code, sizeof(code), 14, false), 0);
 	ck_assert_int_eq(row.cfa_n, 0x20);
+}
+END_TEST
+
+/* An address within a frame, and room that is given back, are not how a function begins. */
+START_TEST(room_is_taken_where_a_function_begins)
+{
+	/* push %rbx; nops; then, aligned, in a loop: lea 0x10(%rsp),%rbx, or sub $-0x10,%rsp, or sub $-0x100,%rsp; jmp to itself */
+	static const uint8_t within[][7] = {{0x48, 0x8d, 0x5c, 0x24, 0x10, 0xeb, 0xfe}, {0x48, 0x83, 0xec, 0xf0, 0x90, 0xeb, 0xfe},
+					    {0x48, 0x81, 0xec, 0x00, 0xff, 0xff, 0xff}};
+	uint8_t code[25] = {0x53};
+
+	memset(code + 1, 0x90, 15);
+	code[23] = 0xeb;
+	code[24] = 0xfe;
+	for (size_t i = 0; i < ARRAY_SIZE(within); i++) {
+		memcpy(code + 16, within[i], sizeof(within[i]));
+		ck_assert_int_eq(find(code, sizeof(code), 16, false), 0);
+		ck_assert_int_eq(row.cfa_n, 16);
+	}
 }
 END_TEST
 
@@ -98,6 +145,7 @@ START_TEST(next_function_is_not_the_caller)
 
 	ck_assert_int_eq(find(code, sizeof(code), 16, true), 0);
 	ck_assert_int_eq(row.cfa_n, 16); /* of the first one */
+	ck_assert_int_eq(find(code, sizeof(code), 16, false), -ENOENT); /* it is not of the first one */
 	ck_assert_int_eq(find(code, sizeof(code), 25, true), -ENOENT); /* nothing shows where the second one begins */
 }
 END_TEST
@@ -152,8 +200,11 @@ Suite *prologue_suite(void)
 
 	tcase_add_test(t, loop_without_an_end_is_left_by_what_was_made_before_it);
 	tcase_add_test(t, within_the_prologue_only_what_was_done_counts);
+	tcase_add_test(t, register_that_was_written_is_not_the_callers);
+	tcase_add_test(t, register_that_was_taken_back_is_the_callers);
 	tcase_add_test(t, branch_leads_to_what_comes_before_a_throw);
 	tcase_add_test(t, stack_pointer_that_was_tested_in_another_register_is_followed);
+	tcase_add_test(t, room_is_taken_where_a_function_begins);
 	tcase_add_test(t, address_that_is_not_reached_has_no_row);
 	tcase_add_test(t, next_function_is_not_the_caller);
 	tcase_add_test(t, frame_that_does_not_align_calls_is_none);

@@ -41,27 +41,60 @@ static void way_forget(struct way *y, uint8_t reg)
 	y->saved &= ~way_bit(reg);
 }
 
-/* What was put there on the way is the register as it is now; else it lay there before. */
+static bool place_is_same(const struct place *a, const struct place *b)
+{
+	return place_has_same_origin(a, b) && a->n == b->n;
+}
+
+/* From where it was put on the way: it is what it was then. */
+static void way_take_back(struct way *y, uint8_t reg)
+{
+	const uint64_t bit = way_bit(reg);
+
+	y->stored &= ~bit;
+	y->saved = (y->saved & ~bit) | (y->held & bit);
+	y->from[reg] = y->put[reg];
+}
+
 static void way_restore(struct way *y, uint8_t reg, struct place from)
 {
-	if (!way_bit(reg))
+	const uint64_t bit = way_bit(reg);
+
+	if (!bit)
 		return;
-	y->lost &= ~way_bit(reg);
-	if (y->stored & way_bit(reg) && place_has_same_origin(&y->to[reg], &from) && y->to[reg].n == from.n) {
-		y->saved &= ~way_bit(reg);
+	y->lost &= ~bit;
+	if (y->stored & bit && place_is_same(&y->to[reg], &from)) {
+		way_take_back(y, reg);
 		return;
 	}
 	y->from[reg] = from;
-	y->saved |= way_bit(reg);
+	y->saved |= bit;
 }
 
-/* The first time: later on it may hold something else. */
+/* Where it was put is given back, or overwritten. */
+static bool way_is_stored(const struct way *y, uint8_t reg, const struct place *to)
+{
+	const struct place *at = &y->to[reg];
+
+	if (!(y->stored & way_bit(reg)) || place_is_same(at, to))
+		return false;
+	return !place_has_same_origin(at, &y->sp) || at->n >= y->sp.n;
+}
+
+/*
+ * The first time: later on it may hold something else. What a function has taken back is its caller's, and saved anew by
+ * one that is jumped to for the rest.
+ */
 static void way_store(struct way *y, uint8_t reg, struct place to)
 {
-	if (!way_bit(reg) || !way_is_untouched(y, reg) || y->stored & way_bit(reg))
+	const uint64_t bit = way_bit(reg);
+
+	if (!bit || y->lost & bit || way_is_stored(y, reg, &to))
 		return;
 	y->to[reg] = to;
-	y->stored |= way_bit(reg);
+	y->stored |= bit;
+	y->held = (y->held & ~bit) | (y->saved & bit);
+	y->put[reg] = y->from[reg];
 }
 
 /* The stack pointer becomes a register: where that still has the value that it had at the start. */

@@ -5,7 +5,7 @@
  * and what it is worth.
  *
  * Private to epilogue*.c. No side effects, no memory of its own; a struct way is
- * 1.7 KiB, its caller's. Cost: some 10 ns an instruction.
+ * 2.5 KiB, its caller's. Cost: some 10 ns an instruction.
  */
 #ifndef OTP_UNWIND_EPILOGUE_WAY_H
 #define OTP_UNWIND_EPILOGUE_WAY_H
@@ -43,9 +43,11 @@ struct way {
 	int32_t times_lost;
 	uint64_t saved;      /* bit per register: its value lies at from[] */
 	uint64_t lost;
-	uint64_t stored;     /* its value, as it was at the start, was put at to[] */
+	uint64_t stored;     /* its value was put at to[]: as it was at the start, or */
+	uint64_t held;	     /* what had lain at put[] then */
 	struct place from[OTP_REGS_MAX];
 	struct place to[OTP_REGS_MAX];
+	struct place put[OTP_REGS_MAX];
 	struct place copy[OTP_REGS_MAX];
 };
 

@@ -17,6 +17,7 @@
 struct block {
 	int64_t depth;
 	int64_t copy_depth; /* likewise of copy, a register that was made from the stack pointer; INSN_NO_REG: none */
+	uint64_t written;   /* bit per register that may not be the caller's any more */
 	uint16_t next;
 	uint8_t copy;
 	bool behind_call;
@@ -26,7 +27,9 @@ struct forward {
 	struct code_window window;
 	struct code_blocks seen;
 	uint64_t vaddr;	 /* that is looked for */
+	bool called;	 /* a call returns to it */
 	int64_t found;	 /* the depth there; 0: not reached */
+	uint64_t written; /* likewise, as of a block */
 	unsigned insns;	 /* decoded */
 	uint16_t todo;
 	int64_t pushed[OTP_REGS_MAX]; /* by the first instructions: the depth at which a register lies */
@@ -52,11 +55,22 @@ static void prologue_push(struct forward *w, const struct block *b, const struct
 		w->pushed[i->reg] = b->depth;
 }
 
+/* What was pushed first, and is taken back from there, is the caller's again. */
+static void prologue_written(const struct forward *w, struct block *b, const struct insn *i)
+{
+	const uint64_t writes = i->writes == INSN_WRITES_ALL ? ~(1ULL << w->window.arch->fp) : i->writes;
+
+	if (b->copy != INSN_NO_REG && writes & 1ULL << b->copy)
+		b->copy = INSN_NO_REG;
+	b->written |= writes;
+	if (i->kind == INSN_POP && i->reg < OTP_REGS_MAX && w->pushed[i->reg] == b->depth)
+		b->written &= ~(1ULL << i->reg);
+}
+
 /* false: the stack pointer is not known any more. */
 static bool prologue_apply(struct forward *w, struct block *b, const struct insn *i, bool first)
 {
-	if (b->copy != INSN_NO_REG && i->writes & 1u << b->copy)
-		b->copy = INSN_NO_REG;
+	prologue_written(w, b, i);
 	switch (i->kind) {
 	case INSN_PUSH:
 		b->depth += i->n;
@@ -87,10 +101,22 @@ static bool prologue_apply(struct forward *w, struct block *b, const struct insn
 	return b->depth >= 8 && b->depth < DEPTH_MAX;
 }
 
-/* A call that never comes back was the last instruction of the function before. */
-static bool prologue_is_next_function(const struct block *b, uint64_t at, const struct insn *i)
+/* A call that never comes back was the last instruction of the function before; what a call returns to is not the next one. */
+static bool prologue_is_next_function(const struct forward *w, const struct block *b, uint64_t at, const struct insn *i)
 {
-	return b->behind_call && at % ALIGNED == 0 && (i->kind == INSN_PUSH || (i->kind == INSN_SP_ADD && i->n < 0));
+	if (!b->behind_call || at % ALIGNED || (w->called && at == w->vaddr))
+		return false;
+	return i->kind == INSN_PUSH || (i->kind == INSN_SP_ADD && i->n < 0);
+}
+
+/* A call leaves of the registers only those that are preserved; of them the frame pointer is enough. */
+static void prologue_add_behind_call(struct forward *w, const struct block *b, uint64_t at)
+{
+	struct block behind = *b;
+
+	if (behind.copy != w->window.arch->fp)
+		behind.copy = INSN_NO_REG;
+	prologue_add(w, at, &behind, true);
 }
 
 /* Where control goes on behind a block's last instruction, which ends at at; false: it was none. */
@@ -108,7 +134,7 @@ static bool prologue_end_block(struct forward *w, const struct block *b, uint64_
 		prologue_add(w, at, b, false);
 		return true;
 	case INSN_CALL:
-		prologue_add(w, at, b, true);
+		prologue_add_behind_call(w, b, at);
 		return true;
 	default:
 		return false;
@@ -118,13 +144,17 @@ static bool prologue_end_block(struct forward *w, const struct block *b, uint64_
 static void prologue_read_block(struct forward *w, uint64_t at, struct block b, bool first)
 {
 	struct insn i;
+	int err;
 
 	for (; w->insns++ < PROLOGUE_INSNS; at += i.len) {
+		err = code_window_insn(&w->window, at, &i);
+		if (!err && prologue_is_next_function(w, &b, at, &i))
+			return;
 		if (at == w->vaddr) {
 			w->found = b.depth;
-			return;
+			w->written = b.written;
 		}
-		if (code_window_insn(&w->window, at, &i) || prologue_is_next_function(&b, at, &i))
+		if (at == w->vaddr || err)
 			return;
 		if (!prologue_apply(w, &b, &i, first) || prologue_end_block(w, &b, at + i.len, &i))
 			return;
@@ -175,20 +205,28 @@ static bool prologue_is_padding(const uint8_t *end)
 	return false;
 }
 
-/* Padding lies before it, and it makes a frame: push, sub $n,%rsp, lea -n(%rsp), endbr64. */
+/* sub $n,%rsp or lea -n(%rsp),%rbx, by which native-image asks for room before it takes it; not with the other sign. */
+static bool prologue_takes_room(const uint8_t *at)
+{
+	static const uint8_t sub_byte[] = {0x48, 0x83, 0xec}, sub_word[] = {0x48, 0x81, 0xec}, lea_byte[] = {0x48, 0x8d, 0x5c, 0x24};
+
+	if (!memcmp(at, sub_byte, sizeof(sub_byte)))
+		return !(at[3] & 0x80);
+	if (!memcmp(at, sub_word, sizeof(sub_word)))
+		return !(at[6] & 0x80);
+	return !memcmp(at, lea_byte, sizeof(lea_byte)) && at[4] & 0x80;
+}
+
+/* Padding lies before it, and it begins as one: push, endbr64, or it takes its frame's room. */
 static bool prologue_begins_function(const uint8_t *at)
 {
-	static const uint8_t starts[][4] = {{0x48, 0x83, 0xec}, {0x48, 0x81, 0xec}, {0x48, 0x8d, 0x5c, 0x24},
-					    {0xf3, 0x0f, 0x1e, 0xfa}};
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 
 	if (!prologue_is_padding(at))
 		return false;
 	if (at[0] == 0x55 || at[0] == 0x53 || (at[0] == 0x41 && at[1] >= 0x54 && at[1] <= 0x57))
 		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
-		if (!memcmp(at, starts[i], starts[i][3] ? 4 : 3))
-			return true;
-	return false;
+	return !memcmp(at, endbr64, sizeof(endbr64)) || prologue_takes_room(at);
 }
 
 /* The nearest such place before high, which is aligned, down to low; 0: there is none. */
@@ -230,16 +268,21 @@ static void prologue_row_at(const struct forward *w, struct row *row)
 	row->cfa_n = w->found;
 	row->ra = w->window.arch->ra;
 	row->reg[row->ra] = (struct rule){.kind = RULE_OFFSET, .n = -8};
-	for (unsigned i = 0; i < OTP_REGS_MAX; i++)
+	for (unsigned i = 0; i < OTP_REGS_MAX; i++) {
+		if (i == row->cfa_reg || i == row->ra)
+			continue;
 		if (w->pushed[i] && w->pushed[i] <= w->found)
 			row->reg[i] = (struct rule){.kind = RULE_OFFSET, .n = -w->pushed[i]};
+		else if (w->written & 1ULL << i)
+			row->reg[i] = (struct rule){.kind = RULE_UNDEFINED};
+	}
 }
 
 int prologue_find(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, bool called, struct row *ret)
 {
 	/* There is padding before it. */
 	const uint64_t low = ALIGN_DOWN(prologue_lowest_entry(b, vaddr), (uint64_t)ALIGNED) + 2 * ALIGNED;
-	struct forward w = {.window = {.arch = arch, .binary = b}, .vaddr = vaddr};
+	struct forward w = {.window = {.arch = arch, .binary = b}, .vaddr = vaddr, .called = called};
 	uint64_t entry = ALIGN_DOWN(vaddr - called, (uint64_t)ALIGNED) + ALIGNED; /* before it */
 
 	for (unsigned i = 0; i < PROLOGUE_TRIES; i++) {

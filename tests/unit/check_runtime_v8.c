@@ -874,6 +874,7 @@ START_TEST(the_rest_of_a_builtin_is_named_where_a_frame_returns_to_its_begin)
 	ck_assert_int_eq(code_at(VW_BUILTINS + 0xff), 0);
 	ck_assert_uint_eq(made.code.kind, V8_BUILTIN);
 	ck_assert_str_eq(made.code.name, "Builtins_ContinueToJavaScriptBuiltin");
+	ck_assert(made.code.flags & RUNTIME_CODE_IS_NATIVE);
 }
 END_TEST
 

@@ -289,6 +289,15 @@ START_TEST(what_is_no_name_names_nothing)
 }
 END_TEST
 
+/* A region that lasts would be without one for good. */
+START_TEST(a_name_that_cannot_be_read_is_asked_for_again)
+{
+	ck_assert_int_eq(find(), 0);
+	v->names = WORLD + WORLD_BYTES;
+	ck_assert_int_eq(v8_code(&attached, &memory, VW_BUILTINS + 0x210, &made), -EFAULT);
+}
+END_TEST
+
 Suite *runtime_v8_unnamed_suite(void)
 {
 	Suite *s = suite_create("runtime_v8_unnamed");
@@ -312,6 +321,7 @@ Suite *runtime_v8_unnamed_suite(void)
 	tcase_add_test(t, a_region_of_a_file_with_symbols_has_none);
 	tcase_add_test(t, a_copy_near_compiled_code_has_the_names_too);
 	tcase_add_test(t, what_is_no_name_names_nothing);
+	tcase_add_test(t, a_name_that_cannot_be_read_is_asked_for_again);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -12,6 +12,7 @@
 #define BLOCK_MAX   (1u << 24)
 #define ALIGN_MAX   4096u
 #define RELOCATIONS_MAX (1u << 20)
+#define RELOCATED_SYMBOLS_MAX 1024
 #define RELOCATIONS_AT_ONCE 256u
 
 /* The block's header; whether the file is a program: a library asks for no interpreter. */
@@ -44,8 +45,11 @@ static bool thread_local_is_sound(const Elf64_Phdr *p)
 
 /* --- libraries --- */
 
-/* Whether this relocation is for the number of the library itself: for all of its block, or for this variable. */
-static bool thread_local_is_own(struct binary *b, const Elf64_Rela *r, uint64_t variable)
+/*
+ * Whether this relocation is for the number of the library itself: for all of its block, or for this variable. *left: how
+ * many symbols may be read to tell; a library has a few.
+ */
+static bool thread_local_is_own(struct binary *b, const Elf64_Rela *r, uint64_t variable, uint32_t *left)
 {
 	const struct binary_section *symbols = binary_section(b, ".dynsym");
 	const uint64_t at = ELF64_R_SYM(r->r_info) * sizeof(Elf64_Sym);
@@ -55,7 +59,7 @@ static bool thread_local_is_own(struct binary *b, const Elf64_Rela *r, uint64_t 
 		return false;
 	if (!at)
 		return true;
-	return symbols && at + sizeof(s) <= symbols->size && binary_read(b, symbols->offset + at, &s, sizeof(s)) == sizeof(s) &&
+	return symbols && *left && (*left)-- && at + sizeof(s) <= symbols->size && binary_read(b, symbols->offset + at, &s, sizeof(s)) == sizeof(s) &&
 	       ELF64_ST_TYPE(s.st_info) == STT_TLS && s.st_shndx != SHN_UNDEF && s.st_value == variable;
 }
 
@@ -64,6 +68,7 @@ static int thread_local_number_at(struct binary *b, uint64_t variable, uint64_t 
 {
 	const struct binary_section *s = binary_section(b, ".rela.dyn");
 	uint64_t nr = s ? MIN(s->size / sizeof(Elf64_Rela), (uint64_t)RELOCATIONS_MAX) : 0;
+	uint32_t symbols_left = RELOCATED_SYMBOLS_MAX;
 	Elf64_Rela r[RELOCATIONS_AT_ONCE];
 
 	for (uint64_t i = 0; i < nr; i += RELOCATIONS_AT_ONCE) {
@@ -72,7 +77,7 @@ static int thread_local_number_at(struct binary *b, uint64_t variable, uint64_t 
 		if (binary_read(b, s->offset + i * sizeof(*r), r, n * sizeof(*r)) != (ssize_t)(n * sizeof(*r)))
 			return -ENOTSUP;
 		for (size_t k = 0; k < n; k++)
-			if (thread_local_is_own(b, &r[k], variable)) {
+			if (thread_local_is_own(b, &r[k], variable, &symbols_left)) {
 				*ret = r[k].r_offset;
 				return 0;
 			}

@@ -8,7 +8,7 @@
  *
  * Called by the attach of runtimes that know their variable, in a decoder. Reads
  * the file's symbols and program headers, and of a library its relocations, 24 MiB
- * at most.
+ * at most, and 1,024 of its symbols.
  */
 #ifndef OTP_RUNTIME_THREAD_LOCAL_H
 #define OTP_RUNTIME_THREAD_LOCAL_H

@@ -126,8 +126,8 @@ static int v8_attach_blob(const struct runtime_file *file, const char *part, uin
 const struct v8_resumed v8_resumed[V8_RESUMED] = {
 	{"Builtins_InterpreterEnterAtBytecode", true},
 	{"Builtins_InterpreterEnterAtNextBytecode", true},
-	{"Builtins_BaselineOrInterpreterEnterAtBytecode", true}, /* these two up to V8 12 */
-	{"Builtins_BaselineOrInterpreterEnterAtNextBytecode", true},
+	{"Builtins_BaselineOrInterpreterEnterAtBytecode", true},     /* up to V8 12 */
+	{"Builtins_BaselineOrInterpreterEnterAtNextBytecode", true}, /* up to V8 12 */
 	{"Builtins_ContinueToCodeStubBuiltin", false},
 	{"Builtins_ContinueToCodeStubBuiltinWithResult", false},
 	{"Builtins_ContinueToJavaScriptBuiltin", false},

@@ -80,8 +80,10 @@ static uint32_t v8_resumed_at(const struct v8 *v, uint64_t start)
  */
 static void v8_resumed_describe(uint32_t i, struct memory *m, struct runtime_code *c)
 {
-	if (!v8_resumed[i].interprets)
+	if (!v8_resumed[i].interprets) {
 		snprintf(c->name, sizeof(c->name), "%s", v8_resumed[i].symbol);
+		c->flags |= RUNTIME_CODE_IS_NATIVE;
+	}
 	v8_events(m, c, V8_FRAMED);
 	c->kind = v8_resumed[i].interprets ? V8_TRAMPOLINE : V8_BUILTIN;
 }

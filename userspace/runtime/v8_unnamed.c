@@ -177,9 +177,11 @@ int v8_unnamed_name(const struct v8 *v, struct memory *m, uint32_t i, char to[RU
 	uint64_t at;
 	int err;
 
-	if (!v->names || memory_u64(m, v->names + (uint64_t)i * ENTRY_BYTES, &at))
+	if (!v->names)
 		return -ENOENT;
-	err = v8_unnamed_read(m, at, name);
+	err = memory_u64(m, v->names + (uint64_t)i * ENTRY_BYTES, &at);
+	if (!err)
+		err = v8_unnamed_read(m, at, name);
 	if (!err)
 		snprintf(to, RUNTIME_CODE_NAME, "Builtins_%.*s", RUNTIME_CODE_NAME - OF_BUILTINS - 1, name);
 	return err;
@@ -198,7 +200,7 @@ static int v8_unnamed_default(const struct runtime_file *file, struct memory *m,
 	return err ? err : v8_returned(file, m, "_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv", &ret->size);
 }
 
-/* The first of the functions that it calls: which lie one behind the other, in the order of their source. */
+/* The first of the functions that it calls, as they lie: each call leads to the one before that of the last. */
 static int v8_unnamed_called(struct memory *m, uint64_t at, uint64_t *ret)
 {
 	uint8_t code[RANGE_BYTES];
@@ -331,15 +333,16 @@ static int v8_unnamed_take(const struct v8 *v, struct memory *m, struct v8_role 
 			   const char *name)
 {
 	uint32_t offset;
+	int err = 0;
 
-	for (size_t k = 0; k < nr; k++) {
+	for (size_t k = 0; k < nr && !err; k++) {
 		if (strcmp(name, roles[k].name) != 0)
 			continue;
-		if (*roles[k].ret || memory_u32(m, v->layout + (uint64_t)i * v->layout_stride, &offset))
-			return -ENOTSUP;
-		*roles[k].ret = v->builtins + offset;
+		err = *roles[k].ret ? -ENOTSUP : memory_u32(m, v->layout + (uint64_t)i * v->layout_stride, &offset);
+		if (!err)
+			*roles[k].ret = v->builtins + offset;
 	}
-	return 0;
+	return err;
 }
 
 /* All that the code's table has must have names: else the two are not of one V8. */

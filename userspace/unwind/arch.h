@@ -85,7 +85,10 @@ struct arch {
 	 * register or a variable, not through a member of an object.
 	 */
 	bool (*may_call)(const struct code *code, uint64_t ret, uint64_t target);
-	/* The row of code that is not recognised, from its instructions from vaddr on. -ENOENT. */
+	/*
+	 * The row of code that is not recognised, from its instructions up to a return, or, where none is reached, from its
+	 * function's first ones. called: vaddr is what a call returns to. -ENOENT.
+	 */
 	int (*returns)(struct binary *b, uint64_t vaddr, bool called, struct row *ret);
 	int (*decode)(const uint8_t *code, size_t len, struct insn *ret); /* -EBADMSG */
 };

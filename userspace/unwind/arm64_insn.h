@@ -2,7 +2,7 @@
 /*
  * arm64 instructions, as far as unwinding needs them (insn.h).
  *
- * Called by arm64.c for epilogue.c. Encodings: Arm Architecture Reference
+ * Called by arm64.c for epilogue*.c. Encodings: Arm Architecture Reference
  * Manual for A-profile, DDI 0487, chapter C4.
  * Never fails: an unknown word is INSN_OTHER. Cost: some ten comparisons.
  */

@@ -4,7 +4,7 @@
  * preserves, and to the flow of control, in terms common to all processors. All
  * else is INSN_OTHER.
  *
- * Made by each processor's decoder, read by epilogue.c. Registers have their
+ * Made by each processor's decoder, read by epilogue*.c and prologue.c. Registers have their
  * DWARF numbers here; those of x86_insn.h are the processor's own.
  */
 #ifndef OTP_UNWIND_INSN_H

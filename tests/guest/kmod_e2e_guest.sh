@@ -13,7 +13,7 @@ cd /otprof/tests/e2e || exit 1
 run() { # SOURCE TEST
 	began=$(date +%s)
 	for try in first second; do
-		OTPROF_SOURCE=$1 timeout 150 python3 -B "$2.py" >/tmp/out 2>&1
+		OTPROF_SOURCE=$1 timeout 300 python3 -B "$2.py" >/tmp/out 2>&1
 		code=$?
 		[ $code != 0 ] && [ $code != 77 ] && [ $try = first ] || break
 		sed -n 's/^not ok - /# first try: &/p' /tmp/out

@@ -49,7 +49,7 @@ ring     one   10
 PARTS_FULL="
 build    first 20
 lint     all   30
-e2e      one   90
+e2e      one  180
 e2e-send one   40
 e2e-hub  one   20
 e2e-perf one   20

@@ -12,7 +12,7 @@ import hotspot_lib
 import lib
 
 HZ = lib.rate(997)
-SECONDS = int(os.environ.get("SECONDS", 60 if hotspot_lib.ALL else 6))
+SECONDS = int(os.environ.get("SECONDS", 30 if hotspot_lib.ALL else 6))
 MODES = os.environ.get("MODES", "")
 CLASSES = 16
 # Until the class Other is loaded, compiled code takes it that there is no other method next than Step's: it is deoptimised then.

@@ -847,9 +847,9 @@ START_TEST(what_jumps_part_of_one_range_is_one)
 	for (size_t i = 1; i + 4 < sizeof(code); i += 4)
 		memcpy(code + i, "\x75\x02\xeb\x00", 4);
 	read_with(code, sizeof(code));
-	for (uint32_t i = HOTSPOT_RANGES; i < RUNTIME_CODE_WORDS && made.code.word[i]; i++)
-		nr += hotspot_range(made.code.word[i]).words != 0;
-	ck_assert_uint_eq(nr, 1);
+	for (uint32_t i = 2 * HOTSPOT_RANGES; i < 2 * RUNTIME_CODE_WORDS; i++)
+		nr += runtime_code_half(&made.code, i) != 0;
+	ck_assert_uint_eq(nr, 2); /* and the epilogue */
 	expect_words(1, true, 1);
 	expect_words(25, true, 1);
 }
@@ -862,6 +862,11 @@ START_TEST(a_second_prologue_takes_no_words)
 	expect_words(5, true, 0);
 	expect_words(7, true, 1);
 	expect_words(8, true, 0);
+	/* push rbp; sub rsp, 0x20; sub rsp, 16; call +0; add rsp, 16 */
+	read_with("\x55\x48\x83\xec\x20\x48\x83\xec\x10\xe8\0\0\0\0\x48\x83\xc4\x10", 18);
+	expect_words(5, true, 0);
+	expect_words(9, true, 2);
+	expect_words(14, false, 2);
 	/* sub rsp, 0x28; mov [rsp + 0x20], rbp; nop */
 	read_with("\x48\x83\xec\x28\x48\x89\x6c\x24\x20\x90", 10);
 	expect_words(9, true, 0);
@@ -902,17 +907,80 @@ START_TEST(a_native_method_has_no_frame_between_leave_and_its_ends)
 }
 END_TEST
 
-START_TEST(of_more_ranges_than_a_region_has_words_the_last_are_not_known)
+static void expect_unknown(uint64_t at, bool exact)
 {
-	const uint32_t room = HOTSPOT_RANGES_MAX - 1; /* one is the epilogue's */
-	uint8_t pairs[2 * 20];
+	at_rsp(6);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + at, exact), -ENOENT);
+}
+
+enum { ROOM = 22 };
+
+START_TEST(of_more_ranges_than_a_region_has_room_for_the_last_are_not_known)
+{
+	uint8_t takes[5 * (ROOM + 2)];
+
+	for (size_t i = 0; i < sizeof(takes); i += 5) /* sub rsp, 8; pop rax */
+		memcpy(takes + i, "\x48\x83\xec\x08\x58", 5);
+	read_with(takes, sizeof(takes));
+	expect_words(5 * (ROOM - 1) + 4, true, 1);
+	expect_words(5 * (ROOM - 1) + 5, true, 0);
+	expect_unknown(5 * ROOM + 4, true);
+	expect_unknown(5 * ROOM + 5, true);
+	expect_unknown(5 * ROOM + 5, false);
+}
+END_TEST
+
+/* A callee takes its arguments away. */
+START_TEST(of_more_arguments_than_a_region_has_room_for_callers_are_known)
+{
+	const uint32_t room = ROOM - 1; /* one is the epilogue's */
+	uint8_t pairs[2 * (ROOM + 2)];
 
 	for (size_t i = 0; i < sizeof(pairs); i += 2)
 		memcpy(pairs + i, "\x50\x58", 2); /* push rax; pop rax */
 	read_with(pairs, sizeof(pairs));
-	expect_words(1, true, 1);
 	expect_words(2 * (room - 1) + 1, true, 1);
-	expect_words(2 * room + 1, true, 0);
+	expect_unknown(2 * room + 1, true);
+	expect_words(2 * room + 2, false, 0);
+}
+END_TEST
+
+/* As of a long switch: each return is three instructions, and no call lies between them. */
+START_TEST(of_more_returns_than_a_region_has_room_for_callers_are_known)
+{
+	uint8_t returns[6 * 20];
+
+	for (size_t i = 0; i < sizeof(returns); i += 6) /* add rsp, 0x20; pop rbp; ret */
+		memcpy(returns + i, "\x48\x83\xc4\x20\x5d\xc3", 6);
+	read_with(returns, sizeof(returns));
+	expect_words(6 * 2, true, 0);
+	expect_unknown(6 * 18, true);
+	expect_words(6 * 18 + 1, false, 0);
+}
+END_TEST
+
+START_TEST(a_range_may_be_longer_than_its_entry)
+{
+	struct runtime_code c = {0};
+	struct hotspot_range found;
+
+	hotspot_range_add(&c, &(struct hotspot_range){.from = 10, .end = 200, .words = 3});
+	hotspot_range_add(&c, &(struct hotspot_range){.from = 200, .end = 1000, .words = 3});
+	hotspot_range_add(&c, &(struct hotspot_range){.from = 1000, .end = 9000, .words = HOTSPOT_RANGE_UNKNOWN});
+	hotspot_range_add(&c, &(struct hotspot_range){.from = 9100, .end = 9101, .left = true});
+	for (uint32_t at = 10; at < 1000; at++) {
+		ck_assert_int_eq(hotspot_range_at(&c, at, false, &found), 1);
+		ck_assert_uint_eq(found.words, 3);
+	}
+	ck_assert_int_eq(hotspot_range_at(&c, 9, true, &found), 0);
+	ck_assert_int_eq(hotspot_range_at(&c, 1000, true, &found), -ENOENT);
+	ck_assert_int_eq(hotspot_range_at(&c, 8999, false, &found), -ENOENT);
+	ck_assert_int_eq(hotspot_range_at(&c, 9050, true, &found), 0);
+	ck_assert_int_eq(hotspot_range_at(&c, 9100, false, &found), 0);
+	ck_assert_int_eq(hotspot_range_at(&c, 9100, true, &found), 1);
+	ck_assert(found.left && !found.arguments);
+	hotspot_range_add(&c, &(struct hotspot_range){.from = 1 << 18, .end = (1 << 18) + 1, .words = 1});
+	ck_assert_int_eq(hotspot_range_at(&c, 1 << 18, false, &found), -ENOENT);
 }
 END_TEST
 
@@ -1357,7 +1425,10 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_second_prologue_takes_no_words);
 	tcase_add_test(t, behind_leave_the_frame_pointer_is_the_callers);
 	tcase_add_test(t, a_native_method_has_no_frame_between_leave_and_its_ends);
-	tcase_add_test(t, of_more_ranges_than_a_region_has_words_the_last_are_not_known);
+	tcase_add_test(t, of_more_ranges_than_a_region_has_room_for_the_last_are_not_known);
+	tcase_add_test(t, of_more_arguments_than_a_region_has_room_for_callers_are_known);
+	tcase_add_test(t, of_more_returns_than_a_region_has_room_for_callers_are_known);
+	tcase_add_test(t, a_range_may_be_longer_than_its_entry);
 	tcase_add_test(t, an_interpreted_frame_says_its_method_and_bytecode);
 	tcase_add_test(t, a_method_that_is_being_entered_has_no_frame_yet);
 	tcase_add_test(t, an_adapter_that_has_its_caller_mended_knows_where_the_return_address_lies);

@@ -128,29 +128,32 @@ enum hotspot_word {
 	HOTSPOT_PUSHED, /* offset from which on the frame pointer is pushed, before the frame is made; 0: never */
 	HOTSPOT_MADE,	/* offset from which on the frame is made */
 	HOTSPOT_SAVED,	/* offset from which on it holds the caller's frame pointer */
-	HOTSPOT_RANGES, /* then HOTSPOT_RANGE of each where it is another one; 0: no more */
+	HOTSPOT_RANGES, /* then hotspot_ranges.c's */
 };
-#define HOTSPOT_RANGES_MAX (RUNTIME_CODE_WORDS - HOTSPOT_RANGES)
 
 /*
- * From an offset up to another one so many words lie beneath the frame (hotspot_pushed.c). 0: the frame is taken down, from
- * the pop of the frame pointer at the first one to behind the return.
+ * hotspot_ranges.c: where the stack pointer is elsewhere than beneath the frame. From an offset up to another one so many
+ * words lie beneath it (hotspot_pushed.c). 0: the frame is taken down, from the pop of the frame pointer at the first one
+ * to behind the return.
  */
-#define HOTSPOT_RANGE(from, end, words) ((uint64_t)(from) << 32 | (uint64_t)(words) << 26 | (end))
-#define HOTSPOT_RANGE_WORDS	30u /* more are not known: */
-#define HOTSPOT_RANGE_UNKNOWN	31u
-#define HOTSPOT_RANGE_ARGUMENTS (1ULL << 31) /* what is called there takes the words away, as the callee's kind tells */
-#define HOTSPOT_RANGE_LEFT	(1ULL << 31) /* of 0 words: the frame pointer is the caller's already */
-_Static_assert(RUNTIME_CODE_BYTES <= 1 << 26, "a range holds any offset");
+struct hotspot_range {
+	uint32_t from, end, words;
+	bool arguments; /* what is called there takes the words away, as the callee's kind tells */
+	bool left;	/* of 0 words: the frame pointer is the caller's already */
+};
+#define HOTSPOT_RANGE_WORDS   30u /* more are not known: */
+#define HOTSPOT_RANGE_UNKNOWN 31u
 
-struct hotspot_range { uint32_t from, end, words; bool arguments, left; };
-
-static inline struct hotspot_range hotspot_range(uint64_t word)
-{
-	return (struct hotspot_range){.from = (uint32_t)(word >> 32), .end = word & ((1u << 26) - 1),
-				      .words = word >> 26 & HOTSPOT_RANGE_UNKNOWN, .arguments = word & HOTSPOT_RANGE_ARGUMENTS,
-				      .left = word & HOTSPOT_RANGE_LEFT};
-}
+/* A region has room for 22, of 255 bytes each; behind what there is no room for, it is not known what lies there. */
+void hotspot_range_add(struct runtime_code *c, const struct hotspot_range *r);
+/* From the offset on, in all of the code or for a thread's own pc alone, ranges are not told. */
+void hotspot_range_untold(struct runtime_code *c, uint32_t from, bool own);
+bool hotspot_ranges_are_told(const struct runtime_code *c, bool own);
+/*
+ * The range of an offset, by a thread's own pc or a return address. 1; 0: the frame is all that there is; -ENOENT: it is not
+ * known.
+ */
+int hotspot_range_at(const struct runtime_code *c, uint64_t offset, bool own, struct hotspot_range *ret);
 
 /*
  * hotspot_depth.c: words of a region that is hand-written code, HOTSPOT_STUB, whose first byte is where it is entered.

@@ -86,6 +86,13 @@ static void hotspot_prologue(const uint8_t *code, size_t len, uint64_t frame, st
 
 /* --- epilogues --- */
 
+#define EPILOGUES_MAX 16 /* other ranges need room, too */
+
+struct epilogues {
+	struct runtime_code *code; /* borrowed */
+	uint32_t nr;
+};
+
 /* Where the return behind a pop rbp ends. */
 static uint32_t hotspot_return_end(const uint8_t *code, size_t len, uint32_t from)
 {
@@ -127,34 +134,54 @@ static bool hotspot_is_leave(const uint8_t *code, size_t len, uint32_t i)
 }
 
 static void hotspot_epilogues_in(const uint8_t *code, size_t len, size_t stop, uint32_t offset, uint64_t frame,
-				 uint32_t *nr, struct runtime_code *c)
+				 struct epilogues *e)
 {
+	struct hotspot_range r = {0};
 	uint32_t down;
 
-	for (uint32_t i = 0; i < stop && *nr < HOTSPOT_RANGES_MAX; i++) {
-		if (hotspot_is_leave(code, len, i))
-			c->word[HOTSPOT_RANGES + (*nr)++] =
-				HOTSPOT_RANGE(offset + i + 1, offset + i + 2, 0) | HOTSPOT_RANGE_LEFT;
-		else if (hotspot_is_epilogue(code, len, i, frame, &down))
-			c->word[HOTSPOT_RANGES + (*nr)++] =
-				HOTSPOT_RANGE(offset + down, offset + hotspot_return_end(code, len, down + 1), 0);
+	for (uint32_t i = 0; i < stop && hotspot_ranges_are_told(e->code, true); i++) {
+		r.left = hotspot_is_leave(code, len, i);
+		if (r.left) {
+			r.from = offset + i + 1;
+			r.end = offset + i + 2;
+		} else if (hotspot_is_epilogue(code, len, i, frame, &down)) {
+			r.from = offset + down;
+			r.end = offset + hotspot_return_end(code, len, down + 1);
+		} else {
+			continue;
+		}
+		if (e->nr++ < EPILOGUES_MAX)
+			hotspot_range_add(e->code, &r);
+		else
+			hotspot_range_untold(e->code, r.from, true);
 	}
+}
+
+static void hotspot_epilogues(struct memory *m, uint64_t code, size_t size, uint64_t frame, struct runtime_code *c)
+{
+	struct epilogues e = {.code = c};
+	uint8_t bytes[PIECE];
+
+	for (size_t at = 0; at < size && hotspot_ranges_are_told(c, true); at += PIECE - OVERLAP) {
+		size_t len = MIN(size - at, (size_t)PIECE);
+
+		if (memory_read(m, code + at, bytes, len))
+			hotspot_range_untold(c, (uint32_t)at, true);
+		else
+			hotspot_epilogues_in(bytes, len, MIN(len, (size_t)(PIECE - OVERLAP)), (uint32_t)at, frame, &e);
+	}
+	if (c->end - code > size)
+		hotspot_range_untold(c, (uint32_t)size, true);
 }
 
 void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uint64_t frame, struct runtime_code *c)
 {
-	uint8_t bytes[PIECE];
 	size_t size = MIN(c->end - code, (uint64_t)SCAN_MAX), len = MIN(MIN(complete, (uint64_t)PROLOGUE_MAX), size);
-	uint32_t nr = 0;
+	uint8_t bytes[PROLOGUE_MAX];
 
 	c->word[HOTSPOT_FRAME] = frame;
 	c->word[HOTSPOT_MADE] = c->word[HOTSPOT_SAVED] = complete;
 	if (len && !memory_read(m, code, bytes, len))
 		hotspot_prologue(bytes, len, frame, c);
-	for (size_t at = 0; at < size && nr < HOTSPOT_RANGES_MAX; at += PIECE - OVERLAP) {
-		len = MIN(size - at, (size_t)PIECE);
-		if (memory_read(m, code + at, bytes, len))
-			return;
-		hotspot_epilogues_in(bytes, len, MIN(len, (size_t)(PIECE - OVERLAP)), (uint32_t)at, frame, &nr, c);
-	}
+	hotspot_epilogues(m, code, size, frame, c);
 }

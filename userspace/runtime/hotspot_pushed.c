@@ -10,35 +10,13 @@ void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code *c)
 	*p = (struct hotspot_pushed){.code = c, .reached = true};
 }
 
-static uint64_t pushed_range(const struct hotspot_pushed *p, uint32_t from, uint32_t end)
-{
-	if (p->words == PUSHED_LEFT)
-		return HOTSPOT_RANGE(from, end, 0) | HOTSPOT_RANGE_LEFT;
-	if (p->words > HOTSPOT_RANGE_WORDS)
-		return HOTSPOT_RANGE(from, end, HOTSPOT_RANGE_UNKNOWN);
-	return HOTSPOT_RANGE(from, end, p->words) | (p->by_push ? HOTSPOT_RANGE_ARGUMENTS : 0);
-}
-
-/* Whether a range of the same ends where this one begins. */
-static bool pushed_continues(const struct hotspot_pushed *p, uint64_t word)
-{
-	const struct hotspot_range last = hotspot_range(word);
-
-	return last.end == p->from && pushed_range(p, last.from, last.end) == word;
-}
-
-/* What the region has no more words for counts as the frame alone. */
 static void pushed_keep(const struct hotspot_pushed *p, uint32_t end)
 {
-	uint64_t *word = p->code->word;
-	uint32_t at = HOTSPOT_RANGES;
+	const bool left = p->words == PUSHED_LEFT, unknown = !left && p->words > HOTSPOT_RANGE_WORDS;
+	const uint32_t words = unknown ? HOTSPOT_RANGE_UNKNOWN : p->words;
 
-	while (at < RUNTIME_CODE_WORDS && word[at])
-		at++;
-	if (at > HOTSPOT_RANGES && pushed_continues(p, word[at - 1]))
-		word[at - 1] = pushed_range(p, hotspot_range(word[at - 1]).from, end);
-	else if (at < RUNTIME_CODE_WORDS)
-		word[at] = pushed_range(p, p->from, end);
+	hotspot_range_add(p->code, &(struct hotspot_range){.from = p->from, .end = end, .words = left ? 0 : words,
+							   .arguments = p->by_push && !left && !unknown, .left = left});
 }
 
 /* From an offset on there are so many. */
@@ -49,6 +27,13 @@ static void pushed_change(struct hotspot_pushed *p, uint32_t words, uint32_t at)
 	p->words = words;
 	p->by_push &= p->words != 0;
 	p->from = at;
+}
+
+/* What was taken for words is the frame itself. */
+static void pushed_is_frame(struct hotspot_pushed *p, uint32_t at)
+{
+	p->words = 0;
+	pushed_change(p, 0, at);
 }
 
 /* --- jumps --- */
@@ -135,7 +120,7 @@ static void pushed_push(struct hotspot_pushed *p, const struct x86_insn *i, uint
 static void pushed_move(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
 {
 	if (i->n < 0 && pushed_is_prologue(p, i))
-		p->words = 0;
+		pushed_is_frame(p, end);
 	else if (i->n % 8)
 		pushed_change(p, PUSHED_UNKNOWN, end);
 	else
@@ -178,7 +163,7 @@ void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uin
 {
 	pushed_arrive(p, end - i->len);
 	if (pushed_is_stored(p, i))
-		p->words = 0;
+		pushed_is_frame(p, end);
 	pushed_apply(p, i, end);
 	if (i->kind == INSN_JUMP || i->kind == INSN_RET || i->kind == INSN_END)
 		pushed_leave(p, end);

@@ -203,29 +203,18 @@ static int hotspot_step_adapter(const struct hotspot *h, const struct runtime_pl
 
 /* --- compiled code --- */
 
-/* Where the stack pointer is elsewhere than beneath the frame. Return addresses: pc is behind the call, and may be the end. */
-static bool hotspot_step_range(const struct runtime_code *c, const struct runtime_place *at, struct hotspot_range *ret)
-{
-	const uint64_t offset = at->pc - c->start - !at->exact;
-
-	for (uint32_t i = HOTSPOT_RANGES; i < RUNTIME_CODE_WORDS && c->word[i]; i++) {
-		*ret = hotspot_range(c->word[i]);
-		if (offset >= ret->from && offset < ret->end)
-			return at->exact || (ret->words && !ret->arguments);
-	}
-	return false;
-}
-
 /* Bytes from the stack pointer to the caller's; 0: unknown. Whether the caller's frame pointer lies beneath the return address. */
 static uint64_t hotspot_step_depth(const struct runtime_code *c, const struct runtime_place *at, bool *ret_saved)
 {
 	uint64_t offset = at->pc - c->start;
 	struct hotspot_range range;
+	/* Of a return address: pc is behind the call, and may be the end. */
+	int in_range = hotspot_range_at(c, offset - !at->exact, at->exact, &range);
 
 	*ret_saved = true;
-	if (hotspot_step_range(c, at, &range)) {
-		if (range.words == HOTSPOT_RANGE_UNKNOWN)
-			return 0;
+	if (in_range < 0)
+		return 0;
+	if (in_range) {
 		*ret_saved = range.words || (offset == range.from && !range.left);
 		return range.words ? c->word[HOTSPOT_FRAME] + 8 * range.words : (*ret_saved ? 16 : 8);
 	}

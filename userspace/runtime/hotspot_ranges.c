@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Ranges of compiled code, half a word of its region each: from << 14 | length << 6 | words << 1 | flag. Before them two
+ * halves have from where on ranges are not told, 0 where all are.
+ */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "runtime/hotspot.h"
+
+#define UNTOLD	   (2 * HOTSPOT_RANGES) /* for a return address too */
+#define UNTOLD_OWN (UNTOLD + 1)		/* for a thread's own pc */
+#define FIRST	   (UNTOLD + 2)
+#define HALVES	   (2 * RUNTIME_CODE_WORDS)
+
+#define FROM_MAX   (1u << 18)
+#define LENGTH_MAX 255u
+#define UNIT	   32u /* of the length of what is not known; then flag is set */
+
+static void range_put(struct runtime_code *c, uint32_t i, uint32_t half)
+{
+	const unsigned shift = i % 2 * 32;
+
+	c->word[i / 2] = (c->word[i / 2] & ~((uint64_t)UINT32_MAX << shift)) | (uint64_t)half << shift;
+}
+
+static struct hotspot_range range_of(uint32_t half)
+{
+	const uint32_t from = half >> 14, length = half >> 6 & LENGTH_MAX, words = half >> 1 & HOTSPOT_RANGE_UNKNOWN;
+	const bool flag = half & 1, unknown = words == HOTSPOT_RANGE_UNKNOWN;
+
+	return (struct hotspot_range){.from = from, .end = from + length * (unknown && flag ? UNIT : 1), .words = words,
+				      .arguments = flag && words && !unknown, .left = flag && !words};
+}
+
+/* As much of a range as an entry holds: where nothing is known, perhaps some bytes more. Its end becomes where the rest begins. */
+static uint32_t range_take(struct hotspot_range *rest)
+{
+	const uint32_t from = rest->from, length = rest->end - from;
+	const bool by_units = rest->words == HOTSPOT_RANGE_UNKNOWN && length > LENGTH_MAX;
+	const uint32_t unit = by_units ? UNIT : 1, n = MIN((length + unit - 1) / unit, LENGTH_MAX);
+
+	rest->from = from + n * unit;
+	return from << 14 | n << 6 | rest->words << 1 | (rest->arguments || rest->left || by_units);
+}
+
+static bool range_goes_on(const struct hotspot_range *last, const struct hotspot_range *r)
+{
+	return last->end == r->from && last->words == r->words && last->arguments == r->arguments && last->left == r->left;
+}
+
+void hotspot_range_untold(struct runtime_code *c, uint32_t from, bool own)
+{
+	const uint32_t i = own ? UNTOLD_OWN : UNTOLD, before = runtime_code_half(c, i);
+
+	if (!before || before > from)
+		range_put(c, i, MAX(from, 1u));
+}
+
+bool hotspot_ranges_are_told(const struct runtime_code *c, bool own)
+{
+	return !runtime_code_half(c, own ? UNTOLD_OWN : UNTOLD);
+}
+
+void hotspot_range_add(struct runtime_code *c, const struct hotspot_range *r)
+{
+	struct hotspot_range rest = *r, last;
+	uint32_t i = FIRST;
+
+	while (i < HALVES && runtime_code_half(c, i))
+		i++;
+	if (i > FIRST) {
+		last = range_of(runtime_code_half(c, i - 1));
+		if (range_goes_on(&last, r)) {
+			rest.from = last.from;
+			i--;
+		}
+	}
+	for (; rest.from < rest.end && rest.from < FROM_MAX && i < HALVES; i++)
+		range_put(c, i, range_take(&rest));
+	/* A callee takes arguments away, and a frame that is taken down calls nothing. */
+	if (rest.from < rest.end)
+		hotspot_range_untold(c, rest.from, r->arguments || !r->words);
+}
+
+int hotspot_range_at(const struct runtime_code *c, uint64_t offset, bool own, struct hotspot_range *ret)
+{
+	const uint32_t untold = runtime_code_half(c, UNTOLD), untold_own = runtime_code_half(c, UNTOLD_OWN);
+
+	for (uint32_t i = FIRST; i < HALVES && runtime_code_half(c, i); i++) {
+		*ret = range_of(runtime_code_half(c, i));
+		if (offset < ret->from || offset >= ret->end)
+			continue;
+		if (ret->words == HOTSPOT_RANGE_UNKNOWN)
+			return -ENOENT;
+		return own || (ret->words && !ret->arguments);
+	}
+	return (untold && offset >= untold) || (own && untold_own && offset >= untold_own) ? -ENOENT : 0;
+}

@@ -137,6 +137,14 @@ START_TEST(a_frame_pointer_that_was_kept_in_the_frame_leads_on)
 	expect(16, 0, 0);
 	follow("\x55\x48\x89\xe5\x48\x83\xe4\xe0\x48\x89\x6c\x24\x40\x31\xed\x48\x89\xec\x90", 19);
 	expect(18, 0, 0);
+	/* the same up to mov [rsp + 0x40], rbp; mov [rsp + 0x40], rax; xor ebp, ebp; nop: it is overwritten */
+	follow("\x55\x48\x89\xe5\x48\x83\xe4\xe0\x48\x89\x6c\x24\x40\x48\x89\x44\x24\x40\x31\xed\x90", 21);
+	expect(18, 1, 16);
+	expect(20, 0, 0);
+	/* the same, the store behind the xor */
+	follow("\x55\x48\x89\xe5\x48\x83\xe4\xe0\x48\x89\x6c\x24\x40\x31\xed\x48\x89\x44\x24\x40\x90", 21);
+	expect_kept(15, 0x40);
+	expect(20, 0, 0);
 	/* what is taken back from elsewhere is none */
 	follow("\x55\x48\x89\xe5\x48\x83\xe4\xe0\x48\x89\x6c\x24\x40\x31\xed\x48\x8b\x6c\x24\x48\x90", 21);
 	expect_kept(20, 0x40);

@@ -1167,7 +1167,6 @@ START_TEST(the_barrier_leads_to_frames_in_the_heap)
 }
 END_TEST
 
-/* Its callers are being put into the heap: what is there is not what called them. */
 START_TEST(where_nothing_leads_on_from_the_barrier_it_is_the_end)
 {
 	const uint64_t fp[] = {STACK + 8 * 8, STACK + sizeof(stack), 12345};
@@ -1180,6 +1179,7 @@ START_TEST(where_nothing_leads_on_from_the_barrier_it_is_the_end)
 }
 END_TEST
 
+/* Its callers are being put into the heap: what is there is not what called them. */
 START_TEST(what_a_virtual_thread_waits_in_is_known_by_its_name)
 {
 	put(WORLD + 0x700, "native nmethod", 15);

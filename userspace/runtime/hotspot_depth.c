@@ -9,8 +9,9 @@
  * slow_subtype_check); others make one behind that, or align the stack in it, and
  * may keep the frame pointer there to use its register (macroAssembler_x86_sha.cpp,
  * sha512_AVX2).
- * What unwind/epilogue.c finds goes the other way, from a pc to a return: here the
- * entry is known, and the answers of a whole region are kept with it.
+ * The unwinder's own (unwind/epilogue.c, unwind/prologue.c) answer for one pc of a
+ * file, and guess; here the entry is known, and the answers of a whole region are
+ * kept with it.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -114,10 +115,22 @@ static void follow_join(struct follow *f, uint32_t at)
 
 /* --- the frame pointer of an aligned frame, kept in it --- */
 
+/* What lies there by now is something else. */
+static void depth_overwrite(struct depth *d)
+{
+	if (d->by_kept)
+		*d = unknown;
+	d->kept = 0;
+}
+
 static void depth_keep(struct depth *d, const struct x86_insn *i)
 {
-	if (d->by_fp && !d->by_kept && i->reg == X86_BP && i->base == X86_SP && i->n > 0 && i->n % 8 == 0 && i->n / 8 < UNITS_KEPT)
+	if (!d->by_fp || i->base != X86_SP)
+		return;
+	if (i->reg == X86_BP && !d->by_kept && i->n > 0 && i->n % 8 == 0 && i->n / 8 < UNITS_KEPT)
 		d->kept = (uint32_t)i->n;
+	else if (d->kept && i->n > (int64_t)d->kept - 8 && i->n < (int64_t)d->kept + 8)
+		depth_overwrite(d);
 }
 
 /* The stack pointer falls by so many bytes. */
@@ -334,7 +347,7 @@ static void follow_all(struct follow *f, const uint8_t *code, uint32_t len)
 	follow_note(f, len);
 }
 
-/* One pass; *back: with what jumps lead back, of the pass before, then of this one. Whether there was room. */
+/* One pass. *back: what jumps back have told the pass before, then this one. Whether there was room. */
 static bool follow_pass(struct runtime_code *c, const uint8_t *code, uint32_t len, bool brief, struct aims *back)
 {
 	struct follow f = {.code = c, .now = {.depth = 8}, .goes_on = true, .reached = true, .brief = brief, .back = *back};

@@ -294,7 +294,7 @@ static int hotspot_step_depth_of(const struct hotspot_depth *d, const struct run
 	return d->by_fp ? hotspot_step_by_fp(at, at->reg[RBP], ret) : hotspot_step_frameless(at, d->depth, ret);
 }
 
-/* By its instructions. Where it was not entered by whom it is for, or not at its first byte, something else lies there. */
+/* By its instructions. Where it was entered otherwise than by a call of its first byte, something else lies there. */
 static int hotspot_step_by_depth(const struct hotspot *h, const struct runtime_code *c, const struct runtime_place *at,
 				 struct runtime_step *ret)
 {

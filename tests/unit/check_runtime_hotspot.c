@@ -1169,13 +1169,23 @@ END_TEST
 
 START_TEST(where_nothing_leads_on_from_the_barrier_it_is_the_end)
 {
-	const uint64_t fp[] = {STACK + 8 * 8, STACK + sizeof(stack), 12345};
+	const uint64_t fp[] = {STACK + 8 * 8, STACK + (1 << 16), 12345};
 
 	at_rsp(10);
 	stack[9] = 0x1234; /* no code */
 	regs[6] = fp[_i];
 	ck_assert_int_eq(step_at(HOTSPOT_BARRIER, 0, false), 0);
 	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT | RUNTIME_STEP_LEFT_OUT);
+}
+END_TEST
+
+START_TEST(beyond_the_copied_stack_the_barriers_carrier_is_missing)
+{
+	const uint64_t fp[] = {STACK + sizeof(stack), STACK + sizeof(stack) - 8};
+
+	at_rsp(10);
+	regs[6] = fp[_i];
+	ck_assert_int_eq(step_at(HOTSPOT_BARRIER, 0, false), -EFAULT);
 }
 END_TEST
 
@@ -1398,6 +1408,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_loop_test(t, the_outermost_frame_in_the_heap_leads_out_of_it, 0, 2);
 	tcase_add_test(t, the_barrier_leads_to_frames_in_the_heap);
 	tcase_add_loop_test(t, where_nothing_leads_on_from_the_barrier_it_is_the_end, 0, 3);
+	tcase_add_loop_test(t, beyond_the_copied_stack_the_barriers_carrier_is_missing, 0, 2);
 	tcase_add_test(t, what_a_virtual_thread_waits_in_is_known_by_its_name);
 	tcase_add_test(t, compiled_code_has_its_methods_and_what_was_inlined);
 	tcase_add_test(t, the_end_of_a_loop_is_of_the_method_whose_poll_is_in_it);

@@ -15,7 +15,7 @@
 
 enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, R13 = 13 };
 
-#define NEAR	   4096u /* a frame of hand-written code; what an adapter adds for arguments */
+#define NEAR	   4096u /* of the stack pointer: the frame of a virtual thread's carrier */
 #define LOCALS_MAX (1u << 19) /* of an interpreted method: 65535 words */
 
 static bool hotspot_step_has(const struct runtime_place *at, unsigned reg)
@@ -377,8 +377,11 @@ static bool hotspot_step_misses(const struct hotspot *h, const struct runtime_co
  * The frame that returns to the barrier has saved what its caller, in the heap, had in the frame pointer's register: in compiled
  * code that is anything. Where it does not lead to the carrier, the barrier is all that is known.
  */
-static int hotspot_step_end_at_barrier(struct runtime_step *ret)
+static int hotspot_step_end_at_barrier(const struct runtime_place *at, int err, struct runtime_step *ret)
 {
+	/* Between the stack pointer and the carrier's frame there is little more than arguments: the copied stack ends there. */
+	if (err == -EFAULT && at->reg[RBP] - at->reg[RSP] <= NEAR)
+		return err;
 	*ret = (struct runtime_step){.flags = RUNTIME_STEP_ROOT | RUNTIME_STEP_LEFT_OUT};
 	return 0;
 }
@@ -395,7 +398,7 @@ int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c,
 	}
 	err = hotspot_step_by_kind(h, c, at, ret);
 	if (c->kind == HOTSPOT_BARRIER && !at->exact && (err || !hotspot_step_is_code(h, ret->pc)))
-		return hotspot_step_end_at_barrier(ret);
+		return hotspot_step_end_at_barrier(at, err, ret);
 	if (!err && hotspot_step_misses(h, c, at, ret))
 		return -ENOENT;
 	if (!err && at->in_heap && hotspot_step_leaves_part(h, ret->pc))

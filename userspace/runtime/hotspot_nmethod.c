@@ -422,37 +422,62 @@ static int nmethod_identity(const struct nmethod *n, uint64_t *ret)
 	return 0;
 }
 
+static void nmethod_begin(struct nmethod *n, const struct hotspot *h, struct memory *m, uint64_t blob,
+			  struct runtime_code_made *made)
+{
+	memset(n->memo, 0, sizeof(n->memo));
+	n->h = h;
+	n->memory = m;
+	n->at = blob;
+	n->made = made;
+	n->nr_methods = 0;
+	n->numbers.nr = n->numbers.used = 0;
+}
+
+/* Whether it is what the engine has for the place. */
+static bool nmethod_is_known(const struct runtime_code_made *made)
+{
+	return made->known[1] && made->known_epoch == made->code.epoch &&
+	       !memcmp(made->known, made->code.identity, 2 * sizeof(made->known[0]));
+}
+
+/* Its methods, rows, and the words beneath its frame. */
+static int nmethod_read(struct nmethod *n, bool native)
+{
+	struct runtime_code *c = &n->made->code;
+	uint32_t nr = 0, begin = 0;
+	int root = nmethod_root(n, &begin);
+
+	if (root < 0)
+		return root;
+	if (native && hotspot_method_is(n->h, n->memory, &n->methods[0].method, "jdk/internal/vm/Continuation", "doYield"))
+		c->kind = HOTSPOT_YIELD;
+	if (native)
+		hotspot_pushed_read(&n->pushed, n->memory, c);
+	else if (nmethod_find_scopes(n) || nmethod_find_metadata(n) || nmethod_read_pcs(n, &nr))
+		return -EFAULT;
+	nmethod_rows(n, nr, (uint32_t)root, begin);
+	return 0;
+}
+
 int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bool native, uint64_t complete,
 		    uint64_t frame, struct runtime_code_made *ret)
 {
 	static struct nmethod n;
 	uint64_t identity;
-	uint32_t nr = 0, begin = 0;
-	int root, err;
+	int err;
 
-	memset(n.memo, 0, sizeof(n.memo));
-	n.h = h;
-	n.memory = m;
-	n.at = blob;
-	n.made = ret;
-	n.nr_methods = 0;
-	n.numbers.nr = n.numbers.used = 0;
+	nmethod_begin(&n, h, m, blob, ret);
 	err = nmethod_identity(&n, &ret->code.identity[1]);
-	if (!err && ret->known[1] && ret->known_epoch == ret->code.epoch &&
-	    !memcmp(ret->known, ret->code.identity, 2 * sizeof(ret->known[0])))
+	if (err)
+		return err;
+	if (nmethod_is_known(ret))
 		return -EALREADY;
 	ret->code.flags = h->code_may_go ? RUNTIME_CODE_MAY_GO : 0;
 	hotspot_frame_words(m, ret->code.start, complete, frame, &ret->code);
-	root = err ? err : nmethod_root(&n, &begin);
-	if (root < 0)
-		return root;
-	if (native && hotspot_method_is(h, m, &n.methods[0].method, "jdk/internal/vm/Continuation", "doYield"))
-		ret->code.kind = HOTSPOT_YIELD;
-	if (native)
-		hotspot_pushed_read(&n.pushed, m, &ret->code);
-	if (!native && (nmethod_find_scopes(&n) || nmethod_find_metadata(&n) || nmethod_read_pcs(&n, &nr)))
-		return -EFAULT;
-	nmethod_rows(&n, nr, (uint32_t)root, begin);
+	err = nmethod_read(&n, native);
+	if (err)
+		return err;
 	/* It was there all the while: what was gathered does not tell. */
 	memory_gather_done(m);
 	return nmethod_identity(&n, &identity) || identity != ret->code.identity[1] ? -ESTALE : 0;

@@ -278,13 +278,19 @@ static const struct code_entry *codes_find_same(const struct codes *t, const str
 	return code_entry_is_same(e, c) ? e : NULL;
 }
 
+/* Without an epoch: whether what is found in a place may have come there a moment ago. */
+static bool codes_come_and_go(const struct codes *t, const struct runtime_code *c, uint64_t now)
+{
+	return !c->epoch && (c->flags & RUNTIME_CODE_FLEETING || codes_have_gone(t, now));
+}
+
 /*
- * From when on code holds that was not known before: if nothing was known of the place, what is there now was there a
- * moment ago, unless code is being replaced.
+ * From when on code holds that was not known before: if nothing was known of the place, what is there now was there when it
+ * was sampled, however long a decoder took to attach, unless code comes and goes.
  */
 static struct codes_when codes_since(struct codes *t, const struct runtime_code *c, uint64_t now)
 {
-	struct codes_when since = {.epoch = c->epoch, .time_ns = !c->epoch && codes_have_gone(t, now) ? now : 0};
+	struct codes_when since = {.epoch = c->epoch, .time_ns = codes_come_and_go(t, c, now) ? now : 0};
 
 	if (c->flags & RUNTIME_CODE_LASTS)
 		return (struct codes_when){0};

@@ -8,8 +8,8 @@
  * code is being replaced, and for fleeting code (RUNTIME_CODE_FLEETING).
  * Then it is to be read again. What is found there then, if it is other code,
  * holds from that reading on: samples taken in between are of neither. What is
- * found where nothing was known holds for the samples before it too, unless code
- * was found to be gone elsewhere not long before (CODES_ALERT_NS).
+ * found where nothing was known holds for the samples before it too, unless it is
+ * fleeting, or code was found to be gone elsewhere not long before (CODES_ALERT_NS).
  * Of a runtime with epochs (struct runtime_ops) a region of any age is trusted for
  * CODES_TRUST_NS, but only for samples of the epochs between the first and the
  * last reading that found it; those of a later one have it read again. Code

@@ -280,7 +280,7 @@ END_TEST
 /* What is jumped to for the rest has a frame of its own, where it keeps what was taken back before. */
 START_TEST(what_a_tail_call_saves_is_not_what_was_saved)
 {
-	/* add $0x38,%rsp; pop %rbx; pop %rbp; then: push %r12; push %rbx; sub $0x18,%rsp; add $0x18,%rsp; pop %rbx; pop %r12; ret */
+	/* add $0x38,%rsp; pop %rbx; pop %rbp; jmp: push %r12; push %rbx; sub, add $0x18,%rsp; pop %rbx; pop %r12; ret */
 	ck_assert_int_eq(FIND(0x48, 0x83, 0xc4, 0x38, 0x5b, 0x5d, 0xeb, 0, 0x41, 0x54, 0x53, 0x48, 0x83, 0xec, 0x18,
 			      0x48, 0x83, 0xc4, 0x18, 0x5b, 0x41, 0x5c, 0xc3), 0);
 	ck_assert_int_eq(row.cfa_n, 0x38 + 3 * 8);
@@ -294,7 +294,7 @@ END_TEST
 /* From the entry: what the function saves is its caller's still, as is what that which is jumped to saves. */
 START_TEST(before_the_prologue_a_tail_call_tells_nothing_either)
 {
-	/* push %rbx; sub $16,%rsp; add $16,%rsp; pop %rbx; jmp to the next: push %r12; push %rbx; pop %rbx; pop %r12; ret */
+	/* push %rbx; sub, add $16,%rsp; pop %rbx; jmp: push %r12; push %rbx; pop %rbx; pop %r12; ret */
 	ck_assert_int_eq(FIND(0x53, 0x48, 0x83, 0xec, 16, 0x48, 0x83, 0xc4, 16, 0x5b, 0xeb, 0, 0x41, 0x54, 0x53, 0x5b,
 			      0x41, 0x5c, 0xc3), 0);
 	ck_assert_int_eq(row.cfa_n, 8);

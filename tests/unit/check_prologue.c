@@ -58,7 +58,7 @@ START_TEST(within_the_prologue_only_what_was_done_counts)
 }
 END_TEST
 
-/* The caller's frame pointer is gone where the function uses its register: it was not saved by the first instructions. */
+/* It was not saved by the function's first instructions. */
 START_TEST(register_that_was_written_is_not_the_callers)
 {
 	/* endbr64; test %rdi,%rdi; je, away; push %rbp; mov %rdi,%rbp; call; jmp to the call */
@@ -110,8 +110,9 @@ END_TEST
 /* An address within a frame, and room that is given back, are not how a function begins. */
 START_TEST(room_is_taken_where_a_function_begins)
 {
-	/* push %rbx; nops; then, aligned, in a loop: lea 0x10(%rsp),%rbx, or sub $-0x10,%rsp, or sub $-0x100,%rsp; jmp to itself */
-	static const uint8_t within[][7] = {{0x48, 0x8d, 0x5c, 0x24, 0x10, 0xeb, 0xfe}, {0x48, 0x83, 0xec, 0xf0, 0x90, 0xeb, 0xfe},
+	/* push %rbx; nops; then, aligned: lea 0x10(%rsp),%rbx, or sub $-0x10,%rsp, or sub $-0x100,%rsp; jmp to itself */
+	static const uint8_t within[][7] = {{0x48, 0x8d, 0x5c, 0x24, 0x10, 0xeb, 0xfe},
+					    {0x48, 0x83, 0xec, 0xf0, 0x90, 0xeb, 0xfe},
 					    {0x48, 0x81, 0xec, 0x00, 0xff, 0xff, 0xff}};
 	uint8_t code[25] = {0x53};
 

@@ -347,7 +347,7 @@ static void follow_all(struct follow *f, const uint8_t *code, uint32_t len)
 	follow_note(f, len);
 }
 
-/* One pass. *back: what jumps back have told the pass before, then this one. Whether there was room. */
+/* One pass. *back: what jumps that lead back tell, of the pass before, then of this one. Whether there was room. */
 static bool follow_pass(struct runtime_code *c, const uint8_t *code, uint32_t len, bool brief, struct aims *back)
 {
 	struct follow f = {.code = c, .now = {.depth = 8}, .goes_on = true, .reached = true, .brief = brief, .back = *back};

@@ -59,7 +59,8 @@ static bool thread_local_is_own(struct binary *b, const Elf64_Rela *r, uint64_t 
 		return false;
 	if (!at)
 		return true;
-	return symbols && *left && (*left)-- && at + sizeof(s) <= symbols->size && binary_read(b, symbols->offset + at, &s, sizeof(s)) == sizeof(s) &&
+	return symbols && *left && (*left)-- && at + sizeof(s) <= symbols->size &&
+	       binary_read(b, symbols->offset + at, &s, sizeof(s)) == sizeof(s) &&
 	       ELF64_ST_TYPE(s.st_info) == STT_TLS && s.st_shndx != SHN_UNDEF && s.st_value == variable;
 }
 

@@ -285,8 +285,8 @@ static bool codes_come_and_go(const struct codes *t, const struct runtime_code *
 }
 
 /*
- * From when on code holds that was not known before: if nothing was known of the place, what is there now was there when it
- * was sampled, however long a decoder took to attach, unless code comes and goes.
+ * From when on code holds that was not known before: if nothing was known of the place, what is there now was there when
+ * it was sampled, however long a decoder took to attach, unless code comes and goes.
  */
 static struct codes_when codes_since(struct codes *t, const struct runtime_code *c, uint64_t now)
 {

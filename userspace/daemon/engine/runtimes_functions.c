@@ -72,8 +72,8 @@ void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct func
 	s->frames_unknown += !fn;
 }
 
-static bool runtimes_function_is_pending(const struct runtimes *r, const struct runtime_slot *s, const struct function_entry *e,
-					 const struct runtime_frame *f)
+static bool runtimes_function_is_pending(const struct runtimes *r, const struct runtime_slot *s,
+					 const struct function_entry *e, const struct runtime_frame *f)
 {
 	struct functions_when when;
 
@@ -88,7 +88,9 @@ bool runtimes_is_pending(const struct runtime_slot *s, const struct runtime_fram
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct function_entry *e = f[i].key ? functions_find(&s->functions, &f[i]) : NULL;
 
-		if (e ? runtimes_function_is_pending(s->of->all, s, e, &f[i]) : f[i].key && s->decoder && !decoder_is_attached(s->decoder))
+		if (e && runtimes_function_is_pending(s->of->all, s, e, &f[i]))
+			return true;
+		if (!e && f[i].key && s->decoder && !decoder_is_attached(s->decoder))
 			return true;
 	}
 	return false;

@@ -811,6 +811,27 @@ START_TEST(a_file_of_the_dead_is_sought_with_neighbour_parent_and_host)
 }
 END_TEST
 
+/* Helpers of a moment map a server's file first. Its own samples would be cut for as long as it is not asked for again. */
+START_TEST(a_file_that_the_dead_mapped_is_soon_sought_through_the_living)
+{
+	struct process *p = one_program(10, 7), *q = one_program(11, 7);
+	const struct mapping *m = mapping_of(10, 0x10000);
+
+	exited(10, 10);
+	ck_assert(table_want_file(table, p, m));
+	while (open_question(HOST_OPEN_MAPPED, 10) >= 0)
+		answer(open_question(HOST_OPEN_MAPPED, 10), -ESRCH, -1, NULL, 0);
+	ck_assert_int_eq(m->file->state, MAPPED_FAILED);
+	ck_assert_ptr_eq(mapping_of(11, 0x10000)->file, m->file);
+	ck_assert(!table_want_file(table, q, mapping_of(11, 0x10000))); /* not at each sample */
+	now += 50 * NSEC_PER_MSEC;
+	table_tick(table, now);
+	ck_assert(table_want_file(table, q, mapping_of(11, 0x10000)));
+	answer_file(open_question(HOST_OPEN_MAPPED, 11), elf_file(9));
+	ck_assert_int_eq(m->file->state, MAPPED_READY);
+}
+END_TEST
+
 START_TEST(a_neighbour_is_named_with_the_first_question)
 {
 	struct process *p;
@@ -1079,13 +1100,13 @@ START_TEST(processes_of_a_moment_do_not_put_a_file_off)
 		exited(pid, pid);
 		answer(open_question(HOST_OPEN_MAPPED, pid), -ETIMEDOUT, -1, NULL, 0);
 		ck_assert_int_eq(m->file->state, MAPPED_FAILED);
-		now += NSEC_PER_SEC + NSEC_PER_MSEC;
+		now += 50 * NSEC_PER_MSEC;
 		table_tick(table, now);
 	}
 	living = one_program(16, 7);
 	ck_assert(table_want_file(table, living, mapping_of(16, 0x10000)));
 	answer(open_question(HOST_OPEN_MAPPED, 16), -ETIMEDOUT, -1, NULL, 0);
-	now += NSEC_PER_SEC + NSEC_PER_MSEC;
+	now += NSEC_PER_SEC - NSEC_PER_MSEC;
 	table_tick(table, now);
 	ck_assert(!table_want_file(table, living, mapping_of(16, 0x10000)));
 }
@@ -1354,6 +1375,7 @@ Suite *table_suite(void)
 	tcase_add_test(t, paths_of_different_containers_are_different_files);
 	tcase_add_test(t, a_file_with_another_build_id_is_not_taken);
 	tcase_add_test(t, a_file_of_the_dead_is_sought_with_neighbour_parent_and_host);
+	tcase_add_test(t, a_file_that_the_dead_mapped_is_soon_sought_through_the_living);
 	tcase_add_test(t, a_neighbour_is_named_with_the_first_question);
 	tcase_add_test(t, same_build_in_its_container_serves_the_dead);
 	tcase_add_test(t, same_build_of_a_user_serves_nobody_else);

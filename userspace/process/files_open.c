@@ -56,7 +56,7 @@ static void files_settle(struct question *q, int err)
 	f->error = err;
 	if (err < 0 && files_is_transient(err)) {
 		f->retry_wait_ns = gone ? 0 : files_retry_wait(f);
-		f->retry_ns = t->now_ns + (gone ? RETRY_GONE_NS : f->retry_wait_ns);
+		f->retry_ns = t->now_ns + (f->retry_wait_ns ?: RETRY_GONE_NS);
 	}
 	if (t->cfg.file_settled)
 		t->cfg.file_settled(t->cfg.ctx, f);

@@ -144,16 +144,17 @@ struct hotspot_range {
 #define HOTSPOT_RANGE_WORDS   30u /* more are not known: */
 #define HOTSPOT_RANGE_UNKNOWN 31u
 
-/* A region has room for 22, of 255 bytes each; behind what there is no room for, it is not known what lies there. */
+/* A region has room for 22, of 255 bytes each. From the first one on for which there is none, ranges are untold. */
 void hotspot_range_add(struct runtime_code *c, const struct hotspot_range *r);
-/* From the offset on, in all of the code or for a thread's own pc alone, ranges are not told. */
-void hotspot_range_untold(struct runtime_code *c, uint32_t from, bool own);
-bool hotspot_ranges_are_told(const struct runtime_code *c, bool own);
+/* Not all ranges from the offset on are told. exact: but return addresses lie in none of them. */
+void hotspot_range_untold(struct runtime_code *c, uint32_t from, bool exact);
+/* Whether hotspot_range_untold was never called with exact. */
+bool hotspot_ranges_are_told(const struct runtime_code *c);
 /*
- * The range of an offset, by a thread's own pc or a return address. 1; 0: the frame is all that there is; -ENOENT: it is not
- * known.
+ * The range of an offset, which is a thread's own pc (exact) or in the call before a return address. 1; 0: in none, the frame
+ * is all that there is; -ENOENT: not known.
  */
-int hotspot_range_at(const struct runtime_code *c, uint64_t offset, bool own, struct hotspot_range *ret);
+int hotspot_range_at(const struct runtime_code *c, uint64_t offset, bool exact, struct hotspot_range *ret);
 
 /*
  * hotspot_depth.c: words of a region that is hand-written code, HOTSPOT_STUB, whose first byte is where it is entered.

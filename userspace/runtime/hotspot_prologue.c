@@ -139,7 +139,7 @@ static void hotspot_epilogues_in(const uint8_t *code, size_t len, size_t stop, u
 	struct hotspot_range r = {0};
 	uint32_t down;
 
-	for (uint32_t i = 0; i < stop && hotspot_ranges_are_told(e->code, true); i++) {
+	for (uint32_t i = 0; i < stop && hotspot_ranges_are_told(e->code); i++) {
 		r.left = hotspot_is_leave(code, len, i);
 		if (r.left) {
 			r.from = offset + i + 1;
@@ -162,7 +162,7 @@ static void hotspot_epilogues(struct memory *m, uint64_t code, size_t size, uint
 	struct epilogues e = {.code = c};
 	uint8_t bytes[PIECE];
 
-	for (size_t at = 0; at < size && hotspot_ranges_are_told(c, true); at += PIECE - OVERLAP) {
+	for (size_t at = 0; at < size && hotspot_ranges_are_told(c); at += PIECE - OVERLAP) {
 		size_t len = MIN(size - at, (size_t)PIECE);
 
 		if (memory_read(m, code + at, bytes, len))

@@ -8,10 +8,10 @@
 #include "base/cleanup.h"
 #include "runtime/hotspot.h"
 
-#define UNTOLD	   (2 * HOTSPOT_RANGES) /* for a return address too */
-#define UNTOLD_OWN (UNTOLD + 1)		/* for a thread's own pc */
-#define FIRST	   (UNTOLD + 2)
-#define HALVES	   (2 * RUNTIME_CODE_WORDS)
+#define UNTOLD	     (2 * HOTSPOT_RANGES) /* for a return address too */
+#define UNTOLD_EXACT (UNTOLD + 1)	  /* for a thread's own pc */
+#define FIRST	     (UNTOLD + 2)
+#define HALVES	     (2 * RUNTIME_CODE_WORDS)
 
 #define FROM_MAX   (1u << 18)
 #define LENGTH_MAX 255u
@@ -49,17 +49,17 @@ static bool range_goes_on(const struct hotspot_range *last, const struct hotspot
 	return last->end == r->from && last->words == r->words && last->arguments == r->arguments && last->left == r->left;
 }
 
-void hotspot_range_untold(struct runtime_code *c, uint32_t from, bool own)
+void hotspot_range_untold(struct runtime_code *c, uint32_t from, bool exact)
 {
-	const uint32_t i = own ? UNTOLD_OWN : UNTOLD, before = runtime_code_half(c, i);
+	const uint32_t i = exact ? UNTOLD_EXACT : UNTOLD, before = runtime_code_half(c, i);
 
 	if (!before || before > from)
 		range_put(c, i, MAX(from, 1u));
 }
 
-bool hotspot_ranges_are_told(const struct runtime_code *c, bool own)
+bool hotspot_ranges_are_told(const struct runtime_code *c)
 {
-	return !runtime_code_half(c, own ? UNTOLD_OWN : UNTOLD);
+	return !runtime_code_half(c, UNTOLD_EXACT);
 }
 
 void hotspot_range_add(struct runtime_code *c, const struct hotspot_range *r)
@@ -83,9 +83,9 @@ void hotspot_range_add(struct runtime_code *c, const struct hotspot_range *r)
 		hotspot_range_untold(c, rest.from, r->arguments || !r->words);
 }
 
-int hotspot_range_at(const struct runtime_code *c, uint64_t offset, bool own, struct hotspot_range *ret)
+int hotspot_range_at(const struct runtime_code *c, uint64_t offset, bool exact, struct hotspot_range *ret)
 {
-	const uint32_t untold = runtime_code_half(c, UNTOLD), untold_own = runtime_code_half(c, UNTOLD_OWN);
+	const uint32_t untold = runtime_code_half(c, UNTOLD), untold_exact = runtime_code_half(c, UNTOLD_EXACT);
 
 	for (uint32_t i = FIRST; i < HALVES && runtime_code_half(c, i); i++) {
 		*ret = range_of(runtime_code_half(c, i));
@@ -93,7 +93,7 @@ int hotspot_range_at(const struct runtime_code *c, uint64_t offset, bool own, st
 			continue;
 		if (ret->words == HOTSPOT_RANGE_UNKNOWN)
 			return -ENOENT;
-		return own || (ret->words && !ret->arguments);
+		return exact || (ret->words && !ret->arguments);
 	}
-	return (untold && offset >= untold) || (own && untold_own && offset >= untold_own) ? -ENOENT : 0;
+	return (untold && offset >= untold) || (exact && untold_exact && offset >= untold_exact) ? -ENOENT : 0;
 }

@@ -200,7 +200,7 @@ static int v8_unnamed_default(const struct runtime_file *file, struct memory *m,
 	return err ? err : v8_returned(file, m, "_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv", &ret->size);
 }
 
-/* The first of the functions that it calls, as they lie: each call leads to the one before that of the last. */
+/* The lowest of the functions that it calls, each of which lies right before the one that was called last. */
 static int v8_unnamed_called(struct memory *m, uint64_t at, uint64_t *ret)
 {
 	uint8_t code[RANGE_BYTES];

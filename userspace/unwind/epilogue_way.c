@@ -25,6 +25,11 @@ static bool place_has_same_origin(const struct place *a, const struct place *b)
 	return a->reg == b->reg && a->loaded == b->loaded && a->at == b->at;
 }
 
+static bool place_is_same(const struct place *a, const struct place *b)
+{
+	return place_has_same_origin(a, b) && a->n == b->n;
+}
+
 static uint64_t way_bit(uint8_t reg)
 {
 	return reg < OTP_REGS_MAX ? 1ULL << reg : 0;
@@ -39,11 +44,6 @@ static void way_forget(struct way *y, uint8_t reg)
 {
 	y->lost |= way_bit(reg);
 	y->saved &= ~way_bit(reg);
-}
-
-static bool place_is_same(const struct place *a, const struct place *b)
-{
-	return place_has_same_origin(a, b) && a->n == b->n;
 }
 
 /* From where it was put on the way: it is what it was then. */
@@ -301,13 +301,10 @@ static enum way_worth way_worth_of(const struct epilogue_arch *arch, const struc
 	return arch->on_stack && (y->odd || (ra->n + 8 - y->called.n) % CALL_ALIGNED) ? WAY_ODD : WAY_SOUND;
 }
 
-/* Where it is not told what is written, it is not the frame pointer. */
 static void way_written(const struct epilogue_arch *arch, struct way *y, const struct insn *i)
 {
-	const uint64_t writes = i->writes == INSN_WRITES_ALL ? ~way_bit(arch->fp) : i->writes;
-
 	if (i->kind != INSN_LEAVE) /* it reads what it writes */
-		y->copied &= ~writes;
+		y->copied &= ~insn_writes(i, arch->fp);
 }
 
 bool way_apply(struct way *y, const struct epilogue_arch *arch, const struct insn *i)

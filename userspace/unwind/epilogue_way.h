@@ -43,8 +43,8 @@ struct way {
 	int32_t times_lost;
 	uint64_t saved;      /* bit per register: its value lies at from[] */
 	uint64_t lost;
-	uint64_t stored;     /* its value was put at to[]: as it was at the start, or */
-	uint64_t held;	     /* what had lain at put[] then */
+	uint64_t stored;     /* its value was put at to[] */
+	uint64_t held;	     /* and what was put there was not the value at the start, but that which lies at put[] */
 	struct place from[OTP_REGS_MAX];
 	struct place to[OTP_REGS_MAX];
 	struct place put[OTP_REGS_MAX];

@@ -48,4 +48,10 @@ struct insn {
 	int64_t after;  /* and by this afterwards */
 };
 
+/* Bit per register that may have another value afterwards; where it is not told which, all but the frame pointer, fp. */
+static inline uint64_t insn_writes(const struct insn *i, uint8_t fp)
+{
+	return i->writes == INSN_WRITES_ALL ? ~(1ULL << fp) : i->writes;
+}
+
 #endif

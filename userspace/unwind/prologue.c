@@ -58,7 +58,7 @@ static void prologue_push(struct forward *w, const struct block *b, const struct
 /* What was pushed first, and is taken back from there, is the caller's again. */
 static void prologue_written(const struct forward *w, struct block *b, const struct insn *i)
 {
-	const uint64_t writes = i->writes == INSN_WRITES_ALL ? ~(1ULL << w->window.arch->fp) : i->writes;
+	const uint64_t writes = insn_writes(i, w->window.arch->fp);
 
 	if (b->copy != INSN_NO_REG && writes & 1ULL << b->copy)
 		b->copy = INSN_NO_REG;

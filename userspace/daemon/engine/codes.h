@@ -12,12 +12,12 @@
  * fleeting, or code was found to be gone elsewhere not long before (CODES_ALERT_NS).
  * Of a runtime with epochs (struct runtime_ops) a region of any age is trusted for
  * CODES_TRUST_NS, but only for samples of the epochs between the first and the
- * last reading that found it; those of a later one have it read again. Code
- * that may go within an epoch (RUNTIME_CODE_MAY_GO) is trusted so for samples of the
+ * last reading that found it; those of a later one have it read again. Code that
+ * may go within an epoch (RUNTIME_CODE_MAY_GO) is trusted so for samples of the
  * epochs in which an earlier sample had run it; samples of another epoch that are
  * younger than the reading have it read again. A place where nothing was found is
- * trusted for the share of its age. Code that
- * stays for an epoch (RUNTIME_CODE_OF_EPOCH) is trusted for all of it once it was
+ * trusted for the share of its age.
+ * Code that stays for an epoch (RUNTIME_CODE_OF_EPOCH) is trusted for all of it once it was
  * read behind the collection that begins it, when the runtime's code was seen to
  * run, and for a sample that has it: what only a former return address leads to may
  * be dead, and other code in its place soon. A sample of that collection may have

@@ -12,8 +12,8 @@
  * decoders may be asked for more frames, and be dropped, the one at hand too.
  * Processes share the target's file by path and build-id: where one maps another
  * such file, below another root or replaced since, that is opened for it.
- * Starting a decoder process costs some milliseconds of CPU time. Of those that follow a decoder's first one, so many are
- * started a second (repeats); while one waits for its turn, idle decoders are kept for further questions.
+ * Starting a process costs some milliseconds of CPU time. For decoders that were attached before only a few start a second
+ * (repeats); while one of these waits for its turn, idle processes are kept for further questions.
  * Bounds: DECODERS_MAX objects, of one group half of them; DECODERS_LIVE
  * processes, of one group half of them, or all but one while no other group
  * waits; DECODER_QUEUE frames wait in one object.

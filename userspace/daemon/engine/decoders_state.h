@@ -64,7 +64,8 @@ struct decoders {
 	struct decoders_call *calls; /* under way, the innermost first */
 	struct decoder *turn;	 /* the next one of decoders_run */
 	uint64_t next_ns;
-	uint64_t paid_ns; /* each repeat of a process moves it on by its part of a second; ahead of now by REPEATS_AHEAD of them */
+	/* Each repeat moves it on by its part of a second. None starts while it is more than REPEATS_AHEAD parts ahead of now. */
+	uint64_t paid_ns;
 	struct decoders_figures figures;
 	struct ipc_message message;
 	struct runtime_function function;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How a process is found to run a runtime: a file of a sample's stack has one;
- * or none that a sample has met makes code, and code is there whose maker is
- * sought: by a library's name, or in the file whose own code is asked for.
+ * How a process is found to run a runtime: by a file of a sample's stack, which
+ * holds one. Where code has no known maker, by the name of a library that is
+ * mapped, or by the file whose own code it is.
  */
 #include <errno.h>
 #include <string.h>
@@ -159,7 +159,7 @@ bool runtimes_is_expecting(const struct runtimes *r, uint64_t now_ns)
 	return now_ns < r->expected_ns;
 }
 
-/* --- by what nobody has met --- */
+/* --- by code without a known maker --- */
 
 bool runtimes_makes_code(const struct runtime_slot *s)
 {

@@ -98,6 +98,15 @@ START_TEST(the_answer_reaches_its_asker_once)
 }
 END_TEST
 
+START_TEST(an_answer_with_a_positive_error_is_broken)
+{
+	ask(HOST_READ_MAPS, NULL, NULL);
+	answer(1, EIO, "text", -1);
+	ck_assert_int_eq(got.calls, 1);
+	ck_assert_int_eq(got.err, -EBADMSG);
+}
+END_TEST
+
 START_TEST(long_text_that_comes_as_a_file_is_bytes_to_the_asker)
 {
 	int fd = ipc_memfd("maps", "long text", 9);
@@ -296,6 +305,7 @@ Suite *host_live_suite(void)
 	tcase_add_test(t, a_question_travels_whole);
 	tcase_add_test(t, the_answer_reaches_its_asker_once);
 	tcase_add_test(t, long_text_that_comes_as_a_file_is_bytes_to_the_asker);
+	tcase_add_test(t, an_answer_with_a_positive_error_is_broken);
 	tcase_add_test(t, a_cancelled_answer_closes_its_file);
 	tcase_add_test(t, questions_beyond_the_window_wait_their_turn);
 	tcase_add_test(t, too_many_questions_are_refused);

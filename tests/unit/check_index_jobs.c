@@ -223,15 +223,20 @@ static const char *indexed(void)
 	return path;
 }
 
-/* After which the file is done with: the engine has no use for the index. */
-static void indexer_ends(void)
+static void indexer_ends_with(int err)
 {
-	const struct ipc_indexed result = {.err = -EAGAIN};
+	const struct ipc_indexed result = {.err = err};
 
 	message.head = (struct ipc_head){.type = IPC_INDEXED, .len = sizeof(result)};
 	memcpy(message.data, &result, sizeof(result));
 	index_jobs_indexed(m, &message);
 	index_jobs_indexer_ended(m);
+}
+
+/* After which the file is done with: the engine has no use for the index. */
+static void indexer_ends(void)
+{
+	indexer_ends_with(-EAGAIN);
 }
 
 START_TEST(one_owner_has_a_quarter_of_the_queue)
@@ -317,6 +322,17 @@ START_TEST(file_that_others_wait_for_has_a_minute)
 }
 END_TEST
 
+START_TEST(a_result_with_a_positive_error_is_none)
+{
+	ask_for(BUSY, "/busy");
+	ck_assert_str_eq(indexed(), "/busy");
+	ck_assert_uint_eq(symbols_only, 0);
+	indexer_ends_with(EIO);
+	ck_assert_str_eq(indexed(), "/busy");
+	ck_assert_uint_eq(symbols_only, 1); /* as of an indexer that died */
+}
+END_TEST
+
 START_TEST(file_that_nobody_waits_for_has_ten_minutes)
 {
 	pid_t pid = slow_indexer();
@@ -348,6 +364,7 @@ Suite *index_jobs_suite(void)
 	tcase_add_test(t, one_owner_has_a_quarter_of_the_queue);
 	tcase_add_test(t, owner_who_used_the_indexer_waits_for_the_others);
 	tcase_add_test(t, file_that_others_wait_for_has_a_minute);
+	tcase_add_test(t, a_result_with_a_positive_error_is_none);
 	tcase_add_test(t, file_that_nobody_waits_for_has_ten_minutes);
 	suite_add_tcase(s, t);
 	return s;

@@ -48,6 +48,19 @@ static struct space *one_mapping(void)
 }
 
 static struct capture_kept kept;
+static bool has_positive_error; /* of the file that the process has mapped */
+
+/* An error is negative: 5 is none, and no file either. */
+static void put_answers(struct capture *c)
+{
+	static const char maps[] = "400000-401000 r-xp 00000000 08:01 99 /usr/bin/program\n";
+	const struct host_request of_maps = {.kind = HOST_READ_MAPS, .pid = 4242};
+	const struct host_request of_file = {.kind = HOST_OPEN_MAPPED, .pid = 4242, .start = CODE,
+					     .end = CODE + 0x1000, .path = "/usr/bin/program"};
+
+	capture_host_answer(c, &of_maps, 0, -1, maps, sizeof(maps) - 1);
+	capture_host_answer(c, &of_file, 5, -1, NULL, 0);
+}
 
 /* A capture of n such samples. */
 static int capture_of(struct sample *s, int n)
@@ -58,6 +71,8 @@ static int capture_of(struct sample *s, int n)
 	struct capture *c;
 
 	ck_assert_int_eq(capture_new(dup(fd), &origins, &c), 0);
+	if (has_positive_error)
+		put_answers(c);
 	for (int i = 0; i < n; i++) {
 		s->head.time_ns = 1000u + (uint64_t)i;
 		capture_batch(c, 2000u + (uint64_t)i);
@@ -245,6 +260,20 @@ START_TEST(a_record_longer_than_the_file_ends_the_capture)
 }
 END_TEST
 
+START_TEST(an_answer_that_is_neither_error_nor_file_is_none)
+{
+	struct replay_result r;
+	int fd;
+
+	has_positive_error = true;
+	fd = make_capture(3);
+	has_positive_error = false;
+	ck_assert_int_eq(replay(fd, &r), 0);
+	ck_assert_uint_eq(r.ledger.handed.of[0], 3);
+	close(fd);
+}
+END_TEST
+
 START_TEST(rounds_give_the_same_samples_each)
 {
 	_cleanup_(closep) int fd = make_capture(10);
@@ -273,6 +302,7 @@ Suite *replay_suite(void)
 	tcase_add_test(t, a_capture_cut_anywhere_is_a_shorter_capture);
 	tcase_add_test(t, what_is_no_capture_is_refused);
 	tcase_add_test(t, a_record_longer_than_the_file_ends_the_capture);
+	tcase_add_test(t, an_answer_that_is_neither_error_nor_file_is_none);
 	tcase_add_test(t, rounds_give_the_same_samples_each);
 	suite_add_tcase(s, t);
 	return s;

@@ -188,7 +188,7 @@ static int replay_index_answer(struct replay *r, const struct cursor *c, uint64_
 	if (c->rec.len < sizeof(a))
 		return 0;
 	memcpy(&a, c->payload, sizeof(a));
-	if (a.path_len > c->rec.len - sizeof(a) || a.data_len > c->rec.len - sizeof(a) - a.path_len)
+	if (a.path_len > c->rec.len - sizeof(a) || a.data_len > c->rec.len - sizeof(a) - a.path_len || a.err > 0)
 		return 0;
 	q = (struct host_request){.kind = a.kind, .pid = a.pid, .start = a.start, .end = a.end};
 	key = replay_question_key(&q, (const char *)c->payload + sizeof(a), a.path_len);

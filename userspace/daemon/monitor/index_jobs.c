@@ -372,9 +372,11 @@ void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg)
 
 void index_jobs_indexed(struct monitor *m, const struct ipc_message *msg)
 {
-	if (!m->index || !ipc_fits(msg, sizeof(m->index->result), 0))
+	const struct ipc_indexed *result = (const void *)msg->data;
+
+	if (!m->index || !ipc_fits(msg, sizeof(*result), 0) || result->err > 0)
 		return;
-	memcpy(&m->index->result, msg->data, sizeof(m->index->result));
+	m->index->result = *result;
 	m->index->has_result = true;
 }
 

@@ -20,9 +20,12 @@ SOURCE = os.path.join(lib.TOP, "tests", "programs", "lua", "churn.lua")
 RUNS = {
     "LuaJIT": (["luajit"], 1000, 0.01),
     "Lua 5.4": (["lua5.4"], 1000, 0.01),
-    "LuaJIT of 100 ms": (["luajit"], 100, 0.3),
+    "LuaJIT of 100 ms": (["luajit"], 100, 0.1),
     "LuaJIT's interpreter": (["luajit", "-joff"], 1000, 0.01),
     "Lua 5.1": (["lua5.1"], 1000, 0.01),
+    "LuaJIT's interpreter, of 100 ms": (["luajit", "-joff"], 100, 0.01),
+    "Lua 5.4 of 100 ms": (["lua5.4"], 100, 0.01),
+    "Lua 5.1 of 100 ms": (["lua5.1"], 100, 0.01),
 }
 START = 1.0  # seconds until Lua is known
 UNKNOWN = re.compile(r"\[(LuaJIT|Lua) function\]|\[anon\]|\[cut: (?!inside exec).*|.*do not fit.*")

@@ -23,6 +23,8 @@
 #define LW_GLOBAL  (LW_MAIN + LUAJIT_L_BYTES)
 #define LW_CUR_L   (LW_GLOBAL + 0x108)
 #define LW_JIT_BASE (LW_GLOBAL + 0x110)
+#define LW_PRNG	   (LW_JIT_BASE + 16)
+#define LW_GCROOT  (LW_PRNG + 32)
 #define LW_TRACES  (LW_GLOBAL + 0x400) /* J->trace, and its numbers */
 #define LW_DISPATCH (LW_GLOBAL + 0x800)
 #define LW_ARRAY   (WORLD + 0x6000)
@@ -43,7 +45,8 @@
 #define LW_BIAS	   0x555500000000ULL
 
 enum { LW_MAIN_FN, LW_WORK, LW_LEAF, LW_FUNCTIONS, LW_C_FN = LW_FUNCTIONS };
-enum { LW_CHUNK, LW_NAME_WORK, LW_NAME_OTHER };
+enum { LW_CHUNK, LW_NAME_WORK, LW_NAME_OTHER, LW_NAME_INDEX };
+#define LW_STAMP 0x7a2b3c4d5e6f7081ULL
 #define LW_TAG(fn) ((fn) | 0xfffbULL << 48 | 1ULL << 47) /* a function in a slot */
 
 #define LW_INS(op, a, d) ((uint32_t)((op) | (a) << 8 | (d) << 16))
@@ -240,6 +243,9 @@ static inline void lw_make(void)
 	put32(LW_GLOBAL + 0x100, 20 << 8 | 0x60);
 	put32(LW_GLOBAL + 0x104, 20 << 8 | 0x61);
 	put64(LW_CUR_L, LW_MAIN);
+	put64(LW_PRNG, LW_STAMP);
+	lw_put_string(LW_NAME_INDEX, "__index");
+	put64(LW_GCROOT, LW_STR(LW_NAME_INDEX));
 	for (uint32_t i = 0; i < 100; i++)
 		put64(LW_DISPATCH + 8 * i, LW_VM + 0x10 + 0x10 * (99 - i));
 	put64(LW_C_FRAME + LUAJIT_C_L, LW_MAIN);

@@ -506,6 +506,35 @@ START_TEST(code_that_lasts_is_read_once)
 }
 END_TEST
 
+/* Traces are made, and all are flushed. */
+START_TEST(code_holds_for_all_samples_of_its_stamp)
+{
+	struct codes_when when = {.time_ns = S, .stamp = 7};
+	struct runtime_frame q;
+
+	codes.replaced_ns = codes.gone_ns = S - 1;
+	ask(0x1010, S);
+	region(0x1000, 0x1100, 1)->code.stamp = 7;
+	codes_settle(&codes, 0x1010, 0, &made, S + 10);
+	ck_assert(!holds(0x1010, S) && !holds(0x1010, S + 20)); /* of samples without one times tell */
+	ck_assert(codes_hold(&codes, codes_find(&codes, 0x1010), when));
+	when.time_ns = 5 * S;
+	ck_assert(codes_hold(&codes, codes_find(&codes, 0x1010), when));
+	ck_assert(!codes_want(&codes, 0x1010, when, 5 * S, &q));
+	when.stamp = 8;
+	ck_assert(!codes_hold(&codes, codes_find(&codes, 0x1010), when));
+	ck_assert(codes_want(&codes, 0x1010, when, 5 * S, &q));
+	ck_assert_uint_eq(q.cookie[RUNTIME_COOKIE_EPOCH], 7);
+	/* What is found in two readings was there in between. */
+	region(0x1000, 0x1100, 1)->code.stamp = 8;
+	codes_settle(&codes, 0x1010, 0, &made, 5 * S + 10);
+	ck_assert(codes_hold(&codes, codes_find(&codes, 0x1010), when));
+	when.stamp = 0;
+	when.time_ns = 2 * S;
+	ck_assert(codes_hold(&codes, codes_find(&codes, 0x1010), when));
+}
+END_TEST
+
 START_TEST(a_question_that_had_no_room_is_asked_again)
 {
 	ask(0x1010, S);
@@ -626,6 +655,7 @@ Suite *codes_suite(void)
 	tcase_add_test(t, what_a_sample_of_an_epoch_has_met_is_trusted_in_it);
 	tcase_add_test(t, code_holds_for_samples_of_its_heap_alone);
 	tcase_add_test(t, code_that_lasts_is_read_once);
+	tcase_add_test(t, code_holds_for_all_samples_of_its_stamp);
 	tcase_add_test(t, a_question_that_had_no_room_is_asked_again);
 	tcase_add_test(t, regions_are_bounded);
 	tcase_add_test(t, a_place_is_of_the_row_before_it);

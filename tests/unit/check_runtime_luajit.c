@@ -322,7 +322,42 @@ START_TEST(a_trace_has_the_functions_of_its_snapshots)
 	ck_assert_uint_eq(made.nodes[node].position, LW_CALL);
 	ck_assert_uint_eq(made.functions[made.nodes[node].function].flags, RUNTIME_WALKED);
 	memcpy(made.known, made.code.identity, sizeof(made.known));
+	made.known_epoch = LW_STAMP;
 	ck_assert_int_eq(luajit_code(&attached, &memory, LW_MCODE + 0x50, &made), -EALREADY);
+}
+END_TEST
+
+static uint64_t stamp_of_walk(void)
+{
+	ck_assert_int_eq(walk(0), 3);
+	return luajit_stamp(&attached, (const uint64_t *)(const void *)(walker.out + OTP_WALK_HEAD), head.root_words);
+}
+
+START_TEST(a_sample_and_a_trace_have_the_stamp_of_their_time)
+{
+	ck_assert_uint_eq(stamp_of_walk(), LW_STAMP);
+	ck_assert_int_eq(code(LW_MCODE + 0x50), 0);
+	ck_assert_uint_eq(made.code.stamp, LW_STAMP);
+	/* What is known is of another time: the same trace is read again. */
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	made.known_epoch = LW_STAMP - 1;
+	made.code = (struct runtime_code){0};
+	ck_assert_int_eq(luajit_code(&attached, &memory, LW_MCODE + 0x50, &made), 0);
+	put64(LW_PRNG, LW_STAMP + 1);
+	ck_assert_uint_eq(stamp_of_walk(), LW_STAMP + 1);
+}
+END_TEST
+
+/* Of before 2020: the names of metamethods are where later ones have the generator. */
+START_TEST(without_a_generator_there_is_no_stamp)
+{
+	const struct runtime_seen seen = {.nr = 1, .word = {LW_MAIN}};
+
+	put64(LW_PRNG, LW_STR(LW_NAME_INDEX));
+	ck_assert_int_eq(lw_attach(file, &seen, &attached, why), 0);
+	ck_assert_uint_eq(stamp_of_walk(), 0);
+	ck_assert_int_eq(code(LW_MCODE + 0x50), 0);
+	ck_assert_uint_eq(made.code.stamp, 0);
 }
 END_TEST
 
@@ -445,6 +480,8 @@ Suite *runtime_luajit_suite(void)
 	tcase_add_test(t, a_function_that_nothing_names_is_called_by_its_place);
 	tcase_add_test(t, links_that_lead_nowhere_end_the_walk);
 	tcase_add_test(t, a_trace_has_the_functions_of_its_snapshots);
+	tcase_add_test(t, a_sample_and_a_trace_have_the_stamp_of_their_time);
+	tcase_add_test(t, without_a_generator_there_is_no_stamp);
 	tcase_add_test(t, where_there_is_no_trace_there_is_no_code);
 	tcase_add_test(t, a_trace_is_left_into_the_interpreters_frame);
 	tcase_add_test(t, a_trace_takes_its_stack_at_its_head_and_gives_it_back_at_its_tail);

@@ -58,6 +58,7 @@ struct runtime_code {
 	uint64_t start, end;
 	uint64_t identity[RUNTIME_CODE_IDENTITY];
 	uint64_t epoch; /* when it was read (struct runtime_ops); 0: of a runtime without one */
+	uint64_t stamp; /* likewise */
 	uint32_t kind;			    /* the runtime's own, for step */
 	uint32_t flags;			    /* enum runtime_code_flags */
 	uint64_t word[RUNTIME_CODE_WORDS]; /* the runtime's own, for step */
@@ -81,7 +82,7 @@ static inline void runtime_code_set_half(struct runtime_code *c, uint32_t i, uin
 struct runtime_code_made {
 	struct runtime_code code;
 	uint64_t known[RUNTIME_CODE_IDENTITY]; /* of the code that the engine has for the place; zeros: none */
-	uint64_t known_epoch;
+	uint64_t known_epoch; /* of that; its stamp, if it has one */
 	uint32_t heap; /* of the sample for which it is asked (struct runtime_ops); 0: not known */
 	struct runtime_frame functions[RUNTIME_CODE_FUNCTIONS]; /* key and cookies */
 	struct runtime_code_node nodes[RUNTIME_CODE_NODES];

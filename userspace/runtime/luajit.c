@@ -12,6 +12,7 @@ const struct runtime_ops runtime_luajit = {
 	.attach = luajit_attach,
 	.decode = luajit_decode,
 	.frame = luajit_frame,
+	.stamp = luajit_stamp,
 	.code = luajit_code,
 	.step = luajit_step,
 };

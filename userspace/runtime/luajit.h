@@ -77,6 +77,7 @@ enum luajit_params {
 	LUAJIT_PARAM_VM_MATH,	/* likewise, functions that it and traces call: they have no frame */
 	LUAJIT_PARAM_VM_MATH_END,
 	LUAJIT_PARAM_DISPATCH,	/* offset of the dispatch table, from struct global_State */
+	LUAJIT_PARAM_PRNG,	/* likewise, of what luajit_stamp.c reads; 0: there is none */
 	LUAJIT_PARAMS,
 };
 _Static_assert(LUAJIT_PARAMS <= RUNTIME_PARAMS, "they pass as params");
@@ -93,7 +94,7 @@ enum luajit_word {
 	LUAJIT_LINES,
 	LUAJIT_WORDS,
 };
-enum luajit_root_word { LUAJIT_ROOT_AT, LUAJIT_ROOT_PLACE, LUAJIT_ROOT_C_FRAME, LUAJIT_ROOT_WORDS };
+enum luajit_root_word { LUAJIT_ROOT_PRNG, LUAJIT_ROOT_AT, LUAJIT_ROOT_PLACE, LUAJIT_ROOT_C_FRAME, LUAJIT_ROOT_WORDS };
 
 /*
  * A function is known by its prototype's address; the cookies are what must be found there again, and where its name
@@ -155,6 +156,10 @@ int luajit_frame(const struct runtime_attached *a, const struct runtime_words *w
 
 /* luajit_trace.c */
 int luajit_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
+/* luajit_stamp.c: ret->param and walk have the rest. jit_base: its offset in struct global_State. */
+void luajit_stamp_attach(struct memory *m, uint64_t jit_base, struct runtime_attached *ret);
+uint64_t luajit_stamp(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
+uint64_t luajit_stamp_now(const struct runtime_attached *a, struct memory *m); /* 0: not known */
 /* luajit_step.c */
 int luajit_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		struct runtime_step *ret);

@@ -358,6 +358,7 @@ int luajit_attach(const struct runtime_file *file, struct memory *m, struct runt
 	luajit_find_parts(&a);
 	luajit_describe_parts(&a);
 	luajit_plan(&a, &ret->walk);
+	luajit_stamp_attach(m, a.jit_base, ret);
 	ret->loop[ret->nr_loops++] = a.vm;
 	return 0;
 }

@@ -353,7 +353,7 @@ static int luajit_vm_code(const struct runtime_attached *a, struct runtime_code_
 	return memcmp(ret->known, c->identity, sizeof(c->identity)) ? 0 : -EALREADY;
 }
 
-int luajit_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+static int luajit_trace_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
 	static struct luajit_tracing l; /* too large for a stack; a decoder has one thread */
 	struct runtime_code *c = &ret->code;
@@ -361,8 +361,6 @@ int luajit_code(const struct runtime_attached *a, struct memory *m, uint64_t pc,
 	uint32_t size;
 	int err;
 
-	if (pc - a->code_start < a->code_end - a->code_start)
-		return luajit_vm_code(a, ret);
 	l.m = m;
 	l.to = ret;
 	l.nr_protos = l.nr_constants = 0;
@@ -375,7 +373,21 @@ int luajit_code(const struct runtime_attached *a, struct memory *m, uint64_t pc,
 	c->end = l.t.mcode + l.t.szmcode;
 	c->kind = LUAJIT_CODE_TRACE;
 	luajit_identify(&l.t, c);
-	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
+	if (!memcmp(ret->known, c->identity, sizeof(c->identity)) && ret->known_epoch == c->stamp)
 		return -EALREADY;
 	return luajit_describe(&l, array);
+}
+
+int luajit_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	uint64_t stamp;
+	int err;
+
+	if (pc - a->code_start < a->code_end - a->code_start)
+		return luajit_vm_code(a, ret);
+	stamp = ret->code.stamp = luajit_stamp_now(a, m);
+	err = luajit_trace_code(a, m, pc, ret);
+	if (luajit_stamp_now(a, m) != stamp)
+		ret->code.stamp = 0;
+	return err;
 }

@@ -270,6 +270,13 @@ struct runtime_ops {
 	uint64_t (*moved)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 
 	/*
+	 * Engine, pure, of a runtime whose walk copies a word that changes before code at an address may be other code, and may
+	 * change at other times too; may be NULL. Where a sample and a reading of code have the same stamp, nothing was
+	 * replaced in between; different ones say nothing. The root's words of a sample. 0: it is not known.
+	 */
+	uint64_t (*stamp)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
+
+	/*
 	 * The file's name, by which it is found in a process before any frame of it was met; may be NULL. So is lib, this name and
 	 * .so with any version: the library that a distribution makes of a program.
 	 */

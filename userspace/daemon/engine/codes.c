@@ -190,10 +190,16 @@ static bool codes_is_read_for_epoch(const struct code_entry *e, struct codes_whe
 	return when.ran_ns && e->seen_ns >= when.ran_ns && (when.time_ns <= e->seen_ns || e->ran_epoch == when.epoch);
 }
 
+/* Since it was read, or until it was, nothing was replaced. */
+static bool codes_are_of_stamp(const struct code_entry *e, struct codes_when when)
+{
+	return when.stamp && e->code && e->code->stamp == when.stamp;
+}
+
 /* Whether no later reading is needed. */
 static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
-	if (codes_lasts(e))
+	if (codes_lasts(e) || codes_are_of_stamp(e, when))
 		return true;
 	if (!e->seen_ns || !codes_is_of_heap(e, when.epoch) || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
 		return false;
@@ -206,6 +212,8 @@ static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, st
 
 bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
+	if (e && codes_are_of_stamp(e, when))
+		return true;
 	if (e && codes_go_by_epoch(e, when))
 		return codes_are_of_epoch(e, when.epoch);
 	/* Nothing was freed since, or else what was first read later may be another module. */
@@ -240,7 +248,7 @@ bool codes_want(struct codes *t, uint64_t pc, struct codes_when when, uint64_t n
 				      .flags = RUNTIME_CODE};
 	if (e->code) {
 		memcpy(ret->cookie + 1, e->code->identity, sizeof(e->code->identity));
-		ret->cookie[RUNTIME_COOKIE_EPOCH] = e->seen_epoch;
+		ret->cookie[RUNTIME_COOKIE_EPOCH] = e->code->stamp ? e->code->stamp : e->seen_epoch;
 	}
 	return true;
 }

@@ -27,6 +27,7 @@
  * Where a module may be loaded again where it was (RUNTIME_CODE_RECURS), equal code in two readings of one epoch was there
  * all the while; in those of two epochs, only if they are no further apart than the share of its age for which it would be
  * trusted. Else it holds for the epochs before and after, and not for those in between.
+ * Of a runtime with stamps, a region holds for all samples of the last reading's stamp, and is not read again for them.
  * Where nothing can be read any more, as of a process that has ended, or by a
  * sample that has waited for too long, what is known is trusted for CODES_TRUST_NS,
  * unless code was found to be gone.
@@ -87,7 +88,8 @@ struct code_entry *codes_find(const struct codes *t, uint64_t pc);
 struct codes_when {
 	uint64_t time_ns;
 	uint64_t epoch; /* 0: not known */
-	uint64_t bound; /* where it is not known: about the epoch of that time, before the walk was set; 0: nor is that */
+	uint64_t stamp; /* 0: not known */
+	uint64_t bound; /* where the epoch is not known: about the epoch of that time, before the walk was set; 0: nor is that */
 	uint64_t ran_ns; /* when the runtime's code was first seen to run in that epoch; 0: not yet, or not known */
 	bool begins;	/* the epoch: it may be of the collection that ends the one before */
 	bool waited;	/* for an answer, as long as it can */

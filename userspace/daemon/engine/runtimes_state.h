@@ -66,6 +66,7 @@ struct runtime_slot { /* one runtime of one process */
 	bool epoch_is_bound;
 	uint64_t code_epoch; /* likewise, of regions, by ops->code_epoch; 0 where it is only bounded */
 	uint64_t moved; /* likewise, by ops->moved */
+	uint64_t stamp; /* likewise, by ops->stamp */
 	struct runtime_runs *runs; /* of heaps, the one that was sampled last first; owned */
 	uint32_t nr_runs, cap_runs;
 	bool heaps_recur; /* an epoch has fallen: epochs do not tell */

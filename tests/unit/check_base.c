@@ -53,6 +53,19 @@ START_TEST(buf_prints_and_terminates)
 }
 END_TEST
 
+START_TEST(content_has_the_same_hash_in_every_process)
+{
+	const uint64_t of = hash_content("text", 4, 1), key = hash_bytes("text", 4, 1);
+
+	hash_seed++;
+	ck_assert_uint_eq(hash_content("text", 4, 1), of);
+	ck_assert_uint_ne(hash_bytes("text", 4, 1), key);
+	hash_seed--;
+	ck_assert_uint_ne(hash_content("text", 4, 2), of);
+	ck_assert_uint_ne(hash_content("texts", 5, 1), of);
+}
+END_TEST
+
 /* Against a plain array as the model: put, replace, remove, in a fixed pseudo-random order. */
 START_TEST(map_agrees_with_an_array)
 {
@@ -208,6 +221,7 @@ Suite *base_suite(void)
 	tcase_add_test(t, buf_refuses_what_exceeds_its_bound);
 	tcase_add_test(t, buf_refuses_a_length_that_overflows);
 	tcase_add_test(t, buf_prints_and_terminates);
+	tcase_add_test(t, content_has_the_same_hash_in_every_process);
 	tcase_add_test(t, map_agrees_with_an_array);
 	tcase_add_test(t, map_without_memory_of_its_own_finds_nothing);
 	tcase_add_test(t, equal_strings_are_one_object);

@@ -5,6 +5,7 @@
 #include "tests/lib/world.h"
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "runtime/hotspot_flow.h"
 #include "tests/lib/code_world.h"
 #include "tests/lib/hotspot_world.h"
@@ -662,6 +663,19 @@ START_TEST(a_list_of_stubs_without_an_end_is_left)
 	ck_assert_int_eq(code_at(HW_STUB + 3), 0);
 	ck_assert_uint_eq(made.code.start, HW_STUB);
 	ck_assert_uint_eq(made.code.end, HW_BARRIER - 1);
+}
+END_TEST
+
+START_TEST(a_stub_that_is_still_there_is_the_same_to_another_decoder)
+{
+	uint64_t identity[RUNTIME_CODE_IDENTITY];
+
+	hotspot_put_stubs(17);
+	ck_assert_int_eq(code_at(HW_STUB - 1), 0);
+	memcpy(identity, made.code.identity, sizeof(identity));
+	hash_seed++;
+	ck_assert_int_eq(code_at(HW_STUB - 1), 0);
+	ck_assert_mem_eq(made.code.identity, identity, sizeof(identity));
 }
 END_TEST
 
@@ -1423,6 +1437,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_loop_without_a_poll_is_on_the_line_of_the_only_loop);
 	tcase_add_test(t, hand_written_code_has_the_names_of_its_list);
 	tcase_add_test(t, a_list_of_stubs_without_an_end_is_left);
+	tcase_add_test(t, a_stub_that_is_still_there_is_the_same_to_another_decoder);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
 	tcase_add_test(t, free_blocks_and_other_addresses_have_no_code);
 	tcase_add_test(t, a_compiled_frame_is_left_at_each_of_its_instructions);

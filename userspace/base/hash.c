@@ -23,10 +23,10 @@ void hash_seed_init(void)
 	hash_seed = hash_u64(hash_seed ^ clock_now_ns());
 }
 
-uint64_t hash_bytes(const void *data, size_t len, uint64_t seed)
+uint64_t hash_content(const void *data, size_t len, uint64_t seed)
 {
 	const uint8_t *p = data;
-	uint64_t h = seed ^ hash_seed ^ (len * 0x9e3779b97f4a7c15ULL), word;
+	uint64_t h = seed ^ (len * 0x9e3779b97f4a7c15ULL), word;
 
 	for (; len >= 8; len -= 8, p += 8) {
 		memcpy(&word, p, 8);
@@ -38,6 +38,11 @@ uint64_t hash_bytes(const void *data, size_t len, uint64_t seed)
 		h = hash_u64(h ^ word);
 	}
 	return h;
+}
+
+uint64_t hash_bytes(const void *data, size_t len, uint64_t seed)
+{
+	return hash_content(data, len, seed ^ hash_seed);
 }
 
 static size_t map_home(const struct map *m, uint64_t key)

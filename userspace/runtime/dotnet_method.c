@@ -110,7 +110,7 @@ static int dotnet_method_read_name(const struct dotnet *d, struct memory *m, str
 	if (memory_u64(m, ret->address + dotnet_row(d)->dynamic_name, &at) ||
 	    memory_string(m, at, ret->name, sizeof(ret->name)))
 		return -EFAULT;
-	ret->identity = hash_bytes(ret->name, strlen(ret->name), 0);
+	ret->identity = hash_content(ret->name, strlen(ret->name), 0);
 	return 0;
 }
 
@@ -123,7 +123,7 @@ static int dotnet_method_read_file(const struct dotnet *d, struct memory *m, str
 	if (dotnet_module(d, m, ret->table, &module) || dotnet_module_image(d, m, module, &image) ||
 	    memory_u32(m, image + 0x3c, &pe) || memory_read(m, image + pe, head, sizeof(head)))
 		return -EFAULT;
-	ret->identity = hash_bytes(head, sizeof(head), image);
+	ret->identity = hash_content(head, sizeof(head), image);
 	return 0;
 }
 

@@ -204,11 +204,11 @@ static uint64_t hotspot_blob_identity(struct memory *m, const struct blob *b)
 {
 	uint8_t code[IDENTITY_BYTES] = {0};
 	const uint64_t size = b->end - b->code;
-	uint64_t name = hash_bytes(b->name, strlen(b->name), (uint64_t)b->frame);
+	uint64_t name = hash_content(b->name, strlen(b->name), (uint64_t)b->frame);
 
 	if (memory_read(m, b->code, code, MIN(size, (uint64_t)sizeof(code))))
 		memset(code, 0, sizeof(code));
-	return hash_bytes(code, sizeof(code), name ^ size);
+	return hash_content(code, sizeof(code), name ^ size);
 }
 
 static int hotspot_describe(const struct hotspot *h, struct memory *m, const struct blob *b, uint64_t pc,

@@ -181,7 +181,7 @@ static int v8_wasm_identity(struct memory *m, const struct v8_wasm_module *modul
 	int err = module->script_id ? 0 : v8_wasm_function_name(m, module, function, name);
 
 	if (!err)
-		*ret = hash_bytes(of, sizeof(of), hash_bytes(name, strlen(name), IDENTITY_SEED));
+		*ret = hash_content(of, sizeof(of), hash_content(name, strlen(name), IDENTITY_SEED));
 	return err;
 }
 

@@ -61,6 +61,7 @@ static inline void lw_put8(uint64_t at, uint8_t v)
 static inline void lw_put_string(uint32_t i, const char *text)
 {
 	lw_put8(LW_STR(i) + LUAJIT_GCT, LUAJIT_STRING);
+	put32(LW_STR(i) + LUAJIT_STR_HEAD + 4, 1000 + i);
 	put32(LW_STR(i) + LUAJIT_STR_LEN, (uint32_t)strlen(text));
 	put(LW_STR(i) + LUAJIT_STR_BYTES, text, strlen(text) + 1);
 }

@@ -5,6 +5,7 @@
 #include "tests/lib/world.h"
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "tests/lib/code_world.h"
 #include "tests/lib/luajit_world.h"
 #include "tests/lib/walked.h"
@@ -269,6 +270,17 @@ START_TEST(another_prototype_in_the_same_place_is_not_named)
 }
 END_TEST
 
+/* All of it was collected, and what was loaded next has the same shape, and a name of the same length. */
+START_TEST(a_chunk_in_the_place_of_another_one_is_not_named_after_it)
+{
+	ck_assert_uint_eq(walk(0), 3);
+	put32(LW_STR(LW_CHUNK) + LUAJIT_STR_HEAD + 4, 78);
+	ck_assert_int_eq(luajit_decode(&attached, &memory, &frame[0], &function), -ESTALE);
+	ck_assert_uint_eq(walk(0), 3);
+	ck_assert_str_eq(name_of(&frame[0]), "leaf");
+}
+END_TEST
+
 START_TEST(a_function_that_nothing_names_is_called_by_its_place)
 {
 	ck_assert_uint_eq(walk(0), 3);
@@ -323,6 +335,7 @@ START_TEST(a_trace_has_the_functions_of_its_snapshots)
 	ck_assert_uint_eq(made.functions[made.nodes[node].function].flags, RUNTIME_WALKED);
 	memcpy(made.known, made.code.identity, sizeof(made.known));
 	made.known_epoch = LW_STAMP;
+	hash_seed++; /* of another decoder */
 	ck_assert_int_eq(luajit_code(&attached, &memory, LW_MCODE + 0x50, &made), -EALREADY);
 }
 END_TEST
@@ -477,6 +490,7 @@ Suite *runtime_luajit_suite(void)
 	tcase_add_test(t, a_function_of_variable_arguments_is_one_frame);
 	tcase_add_test(t, a_c_function_has_no_frame_of_its_own);
 	tcase_add_test(t, another_prototype_in_the_same_place_is_not_named);
+	tcase_add_test(t, a_chunk_in_the_place_of_another_one_is_not_named_after_it);
 	tcase_add_test(t, a_function_that_nothing_names_is_called_by_its_place);
 	tcase_add_test(t, links_that_lead_nowhere_end_the_walk);
 	tcase_add_test(t, a_trace_has_the_functions_of_its_snapshots);

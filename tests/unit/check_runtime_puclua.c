@@ -348,6 +348,22 @@ START_TEST(a_function_that_is_another_by_now_is_stale)
 }
 END_TEST
 
+/* All of it was collected, and what was loaded next has the same shape, and a name of the same length. */
+START_TEST(a_chunk_in_the_place_of_another_one_is_not_named_after_it)
+{
+	make_world(versions[_i]);
+	walk();
+	if (puclua_row_last_is_code(pw))
+		put64(PW_PROTO(PW_LEAF) + pw->pt.lineinfo, PW_LINES(PW_LEAF) + 4);
+	else
+		put32(PW_STR(PW_CHUNK) + PUCLUA_STRING_HEAD + 4, 78);
+	ck_assert_int_eq(puclua_decode(&attached, &memory, &frame[0], &function), -ESTALE);
+	hash_seed++; /* of another process */
+	walk();
+	ck_assert_int_eq(puclua_decode(&attached, &memory, &frame[0], &function), 0);
+}
+END_TEST
+
 Suite *runtime_puclua_suite(void)
 {
 	Suite *s = suite_create("runtime_puclua");
@@ -369,6 +385,7 @@ Suite *runtime_puclua_suite(void)
 	tcase_add_loop_test(t, a_local_and_a_field_have_names, 0, ARRAY_SIZE(versions));
 	tcase_add_test(t, absolute_lines_are_in_a_table_beside);
 	tcase_add_test(t, a_function_that_is_another_by_now_is_stale);
+	tcase_add_loop_test(t, a_chunk_in_the_place_of_another_one_is_not_named_after_it, 0, ARRAY_SIZE(versions));
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -50,6 +50,7 @@ enum luajit_offsets {
 	LUAJIT_PT_VARINFO = 96,
 	LUAJIT_PT_BYTES = 104,
 	/* GCstr */
+	LUAJIT_STR_HEAD = 8, /* gct; above it sid, the string's number, which no other one has */
 	LUAJIT_STR_LEN = 20,
 	LUAJIT_STR_BYTES = 24,
 };
@@ -92,6 +93,7 @@ enum luajit_word {
 	LUAJIT_SIZE,   /* of the prototype: its head, with the number of instructions */
 	LUAJIT_CHUNK,
 	LUAJIT_LINES,
+	LUAJIT_CHUNK_HEAD, /* of the chunk's name */
 	LUAJIT_WORDS,
 };
 enum luajit_root_word { LUAJIT_ROOT_PRNG, LUAJIT_ROOT_AT, LUAJIT_ROOT_PLACE, LUAJIT_ROOT_C_FRAME, LUAJIT_ROOT_WORDS };
@@ -102,7 +104,7 @@ enum luajit_root_word { LUAJIT_ROOT_PRNG, LUAJIT_ROOT_AT, LUAJIT_ROOT_PLACE, LUA
  */
 enum luajit_cookie {
 	LUAJIT_COOKIE_SIZE,  /* number of instructions, and the first line above it */
-	LUAJIT_COOKIE_CHUNK,
+	LUAJIT_COOKIE_CHUNK, /* its name's address, and its number above it (luajit_cookie_chunk) */
 	LUAJIT_COOKIE_MAIN,  /* prototype of the outermost function; 0: not known */
 	LUAJIT_COOKIE_CALL,  /* behind the instruction that called it (luajit_cookie_call); 0: not known */
 	LUAJIT_COOKIE_CALLER,
@@ -115,6 +117,12 @@ static inline uint64_t luajit_cookie_call(uint64_t pc, uint32_t sizebc)
 	return (pc & ((1ULL << LUAJIT_CALL_BITS) - 1)) | (uint64_t)sizebc << LUAJIT_CALL_BITS;
 }
 
+/* Where a chunk is collected, another one and its name may lie in its place, with equal sizes. */
+static inline uint64_t luajit_cookie_chunk(uint64_t chunkname, uint64_t head)
+{
+	return chunkname ^ (head & ~0xffffffffULL);
+}
+
 static inline uint64_t luajit_cookie_size(uint32_t sizebc, uint32_t firstline)
 {
 	return sizebc | (uint64_t)firstline << 32;
@@ -122,7 +130,7 @@ static inline uint64_t luajit_cookie_size(uint32_t sizebc, uint32_t firstline)
 
 /* GCproto, as far as it is read. */
 struct luajit_proto {
-	uint64_t at, k, chunkname, lineinfo, uvinfo, varinfo;
+	uint64_t at, k, chunkname, chunk_head, lineinfo, uvinfo, varinfo;
 	uint32_t sizebc, sizekgc, firstline, numline;
 	uint8_t sizeuv;
 };

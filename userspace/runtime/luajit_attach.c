@@ -261,13 +261,15 @@ static void luajit_plan(const struct luajit_attaching *a, struct otp_walk *w)
 	w->link = LUAJIT_LINK;
 	w->first.at = LUAJIT_L_BASE;
 	w->last = (struct otp_walk_edge){.at = LUAJIT_L_STACK, .bias = OTP_WALK_SLOT_HEAD};
-	w->nr_subs = 2;
+	w->nr_subs = 3;
 	w->sub[0] = (struct otp_walk_sub){.at = LUAJIT_FN, .high = 17, .off = LUAJIT_FN_HEAD,
 					  .keep = 1 | 1 << (LUAJIT_FN_PC - LUAJIT_FN_HEAD) / 8};
 	w->sub[1] = (struct otp_walk_sub){.from = 1, .at = (LUAJIT_FN_PC - LUAJIT_FN_HEAD) / 8,
 					  .off = LUAJIT_PT_HEAD - LUAJIT_PT_BYTES,
 					  .keep = 1 | 1 << (LUAJIT_PT_CHUNKNAME - LUAJIT_PT_HEAD) / 8 |
 						  1 << (LUAJIT_PT_FIRSTLINE - LUAJIT_PT_HEAD) / 8};
+	w->sub[2] = (struct otp_walk_sub){.from = 2, .at = (LUAJIT_PT_CHUNKNAME - LUAJIT_PT_HEAD) / 8,
+					  .off = LUAJIT_STR_HEAD, .keep = 1};
 	w->slots = (struct otp_walk_slots){.code = a->vm, .code_len = (uint32_t)a->vm_bytes, .store = STORE_LINK,
 					   .at_reg = X86_RDX, .place_reg = X86_RBX, .compiled = (int16_t)a->jit_base,
 					   .limit = LUAJIT_L_LIMIT, .c_frame = LUAJIT_L_C_FRAME, .place = LUAJIT_C_PC,

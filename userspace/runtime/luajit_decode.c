@@ -47,7 +47,7 @@ static int luajit_read_sampled(struct memory *m, const struct runtime_frame *f, 
 	if (err)
 		return err;
 	if (luajit_cookie_size(ret->sizebc, ret->firstline) != f->cookie[LUAJIT_COOKIE_SIZE] ||
-	    ret->chunkname != f->cookie[LUAJIT_COOKIE_CHUNK])
+	    luajit_cookie_chunk(ret->chunkname, ret->chunk_head) != f->cookie[LUAJIT_COOKIE_CHUNK])
 		return -ESTALE;
 	return 0;
 }

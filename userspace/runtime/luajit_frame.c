@@ -128,7 +128,8 @@ static void luajit_lua(const struct runtime_words *w, struct runtime_frame *ret)
 	ret->key = luajit_word(w, w->index, LUAJIT_PC) - LUAJIT_PT_BYTES;
 	ret->cookie[LUAJIT_COOKIE_SIZE] = luajit_cookie_size(luajit_sizebc(w, w->index),
 							     LINES_FIRST(luajit_word(w, w->index, LUAJIT_LINES)));
-	ret->cookie[LUAJIT_COOKIE_CHUNK] = luajit_word(w, w->index, LUAJIT_CHUNK);
+	ret->cookie[LUAJIT_COOKIE_CHUNK] = luajit_cookie_chunk(luajit_word(w, w->index, LUAJIT_CHUNK),
+							       luajit_word(w, w->index, LUAJIT_CHUNK_HEAD));
 	luajit_called(w, ret);
 	/* 0 is no instruction that runs: the function's head. */
 	ret->position = index == UINT32_MAX ? UINT32_MAX : index;

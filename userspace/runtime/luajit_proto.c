@@ -26,6 +26,8 @@ int luajit_proto_read(struct memory *m, uint64_t at, struct luajit_proto *ret)
 	memcpy(&ret->lineinfo, b + LUAJIT_PT_LINEINFO, sizeof(ret->lineinfo));
 	memcpy(&ret->uvinfo, b + LUAJIT_PT_UVINFO, sizeof(ret->uvinfo));
 	memcpy(&ret->varinfo, b + LUAJIT_PT_VARINFO, sizeof(ret->varinfo));
+	if (memory_u64(m, ret->chunkname + LUAJIT_STR_HEAD, &ret->chunk_head))
+		return -ESTALE;
 	return ret->sizebc && ret->sizebc <= LUAJIT_BC_MAX ? 0 : -ESTALE;
 }
 

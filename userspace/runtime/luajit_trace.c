@@ -247,7 +247,7 @@ static int luajit_add_frame(struct luajit_tracing *l, const struct luajit_chain 
 		return -ENOENT;
 	f.key = p->at;
 	f.cookie[LUAJIT_COOKIE_SIZE] = luajit_cookie_size(p->sizebc, p->firstline);
-	f.cookie[LUAJIT_COOKIE_CHUNK] = p->chunkname;
+	f.cookie[LUAJIT_COOKIE_CHUNK] = luajit_cookie_chunk(p->chunkname, p->chunk_head);
 	if (c->frame[i].call)
 		caller = luajit_proto_around(l, c->frame[i].call - 1);
 	if (caller) {
@@ -322,7 +322,7 @@ static void luajit_identify(const struct luajit_trace *t, struct runtime_code *c
 
 	c->identity[0] = t->mcode;
 	c->identity[1] = (uint64_t)t->traceno << 32 | t->szmcode;
-	c->identity[2] = hash_bytes(words, sizeof(words), 0);
+	c->identity[2] = hash_content(words, sizeof(words), 0);
 }
 
 static int luajit_describe(struct luajit_tracing *l, uint64_t array)

@@ -13,6 +13,7 @@
 #ifndef OTP_RUNTIME_PUCLUA_H
 #define OTP_RUNTIME_PUCLUA_H
 
+#include "base/hash.h"
 #include "runtime/runtime.h"
 
 /* Instructions that names are read from. PUCLUA_NO_OP: the version has none such. */
@@ -98,16 +99,20 @@ enum puclua_rows {
 	PUCLUA_ROW_VALUE,
 	PUCLUA_ROW_CLOSURE,
 	PUCLUA_ROW_PROTO,
-	PUCLUA_ROW_CODE,
+	PUCLUA_ROW_LAST, /* with PUCLUA_ENTRY_BY_CALL, the instructions before its place; else of the string that is its source */
 	PUCLUA_ROWS
 };
+static inline bool puclua_row_last_is_code(const struct puclua_layout *l)
+{
+	return l->entry == PUCLUA_ENTRY_BY_CALL;
+}
 /* The words that the plan keeps of each row, as masks. */
 void puclua_keep(const struct puclua_layout *l, uint16_t ret[PUCLUA_ROWS]);
 
 /* A function is known by its Proto's address; cookies as LuaJIT's (luajit.h). */
 enum puclua_cookie {
 	PUCLUA_COOKIE_SIZE, /* number of instructions, and the first line above it */
-	PUCLUA_COOKIE_SOURCE,
+	PUCLUA_COOKIE_SOURCE, /* puclua_cookie_source */
 	PUCLUA_COOKIE_MAIN,   /* Proto of the outermost function; 0: not known */
 	PUCLUA_COOKIE_CALL,   /* behind the instruction that called it (puclua_cookie_call); 0: not known */
 	PUCLUA_COOKIE_CALLER,
@@ -117,6 +122,16 @@ enum puclua_cookie {
 static inline uint64_t puclua_cookie_call(uint64_t pc, uint32_t sizecode)
 {
 	return (pc & ((1ULL << PUCLUA_CALL_BITS) - 1)) | (uint64_t)sizecode << PUCLUA_CALL_BITS;
+}
+
+/*
+ * Where functions are collected, others may lie in their place, with equal sizes and the name of their chunk where another
+ * one was: they have been made apart, so that not all that they point to lies where it lay. told: what else tells them
+ * apart, the hash of the chunk's name, or k where that is not copied.
+ */
+static inline uint64_t puclua_cookie_source(uint64_t source, uint64_t lineinfo, uint64_t told)
+{
+	return hash_u64(source ^ hash_u64(lineinfo ^ hash_u64(told)));
 }
 
 static inline uint64_t puclua_cookie_size(uint32_t sizecode, uint32_t linedefined)
@@ -130,12 +145,15 @@ static inline uint64_t puclua_cookie_size(uint32_t sizecode, uint32_t linedefine
 #define PUCLUA_VALUE_TAG   8u
 #define PUCLUA_TAG	   8u /* of an object: its type */
 
+#define PUCLUA_STRING_HEAD 8u	   /* of a TString: the word whose upper half is the hash, since 5.2 */
+
 enum puclua_types { PUCLUA_STRING = 4, PUCLUA_THREAD = 8 };
 
 /* Proto, as far as it is read. */
 struct puclua_proto {
 	const struct puclua_layout *l;
 	uint64_t at, k, code, p, lineinfo, abslineinfo, locvars, upvalues, source;
+	uint64_t told; /* as of puclua_cookie_source */
 	uint32_t sizeupvalues, sizek, sizecode, sizelineinfo, sizep, sizelocvars, sizeabslineinfo;
 	uint32_t linedefined, lastlinedefined;
 	uint8_t nups;

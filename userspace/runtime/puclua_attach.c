@@ -166,13 +166,15 @@ static void puclua_plan_subs(const struct puclua_layout *l, struct otp_walk *w)
 
 	puclua_keep(l, keep);
 	w->keep = keep[PUCLUA_ROW_CI];
-	w->nr_subs = keep[PUCLUA_ROW_CODE] ? PUCLUA_ROW_CODE : PUCLUA_ROW_PROTO;
+	w->nr_subs = PUCLUA_ROW_LAST;
 	w->sub[0] = (struct otp_walk_sub){.at = l->ci_bytes ? 1 : 0, .keep = keep[PUCLUA_ROW_VALUE]}; /* func */
 	w->sub[1] = (struct otp_walk_sub){.from = PUCLUA_ROW_VALUE, .keep = keep[PUCLUA_ROW_CLOSURE]};
 	w->sub[2] = (struct otp_walk_sub){.from = PUCLUA_ROW_CLOSURE, .at = l->closure_p / 8, .keep = keep[PUCLUA_ROW_PROTO]};
-	/* The two instructions before the place in the function. */
-	if (keep[PUCLUA_ROW_CODE])
-		w->sub[3] = (struct otp_walk_sub){.at = l->ci_savedpc / 8, .off = -8, .keep = keep[PUCLUA_ROW_CODE]};
+	if (puclua_row_last_is_code(l))
+		w->sub[3] = (struct otp_walk_sub){.at = l->ci_savedpc / 8, .off = -8, .keep = keep[PUCLUA_ROW_LAST]};
+	else
+		w->sub[3] = (struct otp_walk_sub){.from = PUCLUA_ROW_PROTO, .at = l->pt.source / 8, .off = PUCLUA_STRING_HEAD,
+						  .keep = keep[PUCLUA_ROW_LAST]};
 	w->kinds = l->status_lua;
 	w->kind_word = l->status_lua ? l->ci_status / 8 : 0;
 	w->kind_shift = l->status_lua ? l->status_shift : 0;

@@ -48,7 +48,7 @@ static int puclua_read_sampled(struct memory *m, const struct puclua_layout *l, 
 	if (err)
 		return err;
 	if (puclua_cookie_size(ret->sizecode, ret->linedefined) != f->cookie[PUCLUA_COOKIE_SIZE] ||
-	    ret->source != f->cookie[PUCLUA_COOKIE_SOURCE])
+	    puclua_cookie_source(ret->source, ret->lineinfo, ret->told) != f->cookie[PUCLUA_COOKIE_SOURCE])
 		return -ESTALE;
 	return 0;
 }

@@ -144,9 +144,9 @@ static bool puclua_is_tail(const struct puclua_words *p, int64_t i)
 /* Whether the caller, a function of Lua, is at an instruction that calls, by the plan's copy of it. */
 static bool puclua_is_at_call(const struct puclua_words *p, int64_t caller)
 {
-	uint32_t insn = (uint32_t)(puclua_word(p, caller, PUCLUA_ROW_CODE, 0) >> 32);
+	uint32_t insn = (uint32_t)(puclua_word(p, caller, PUCLUA_ROW_LAST, 0) >> 32);
 
-	return !puclua_misses(p, caller, PUCLUA_ROW_CODE) && (insn & 63) == p->l->op->number[PUCLUA_CALL];
+	return !puclua_misses(p, caller, PUCLUA_ROW_LAST) && (insn & 63) == p->l->op->number[PUCLUA_CALL];
 }
 
 /* A loop of its own runs it: it was called from C, or by an instruction that calls as C does. */
@@ -186,6 +186,18 @@ static void puclua_called(const struct puclua_words *p, struct runtime_frame *re
 
 /* --- all --- */
 
+static uint64_t puclua_source(const struct puclua_words *p, int64_t i)
+{
+	uint64_t told;
+
+	if (puclua_row_last_is_code(p->l))
+		told = puclua_word(p, i, PUCLUA_ROW_PROTO, p->l->pt.k);
+	else
+		told = puclua_misses(p, i, PUCLUA_ROW_LAST) ? 0 : puclua_word(p, i, PUCLUA_ROW_LAST, 0) >> 32;
+	return puclua_cookie_source(puclua_word(p, i, PUCLUA_ROW_PROTO, p->l->pt.source),
+				    puclua_word(p, i, PUCLUA_ROW_PROTO, p->l->pt.lineinfo), told);
+}
+
 int puclua_frame(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret)
 {
 	const struct puclua_layout *l = puclua_layout_at(a->param[PUCLUA_PARAM_LAYOUT]);
@@ -205,7 +217,7 @@ int puclua_frame(const struct runtime_attached *a, const struct runtime_words *w
 	ret->key = puclua_proto(&p, w->index);
 	ret->cookie[PUCLUA_COOKIE_SIZE] = puclua_cookie_size(
 		puclua_sizecode(&p, w->index), (uint32_t)puclua_word(&p, w->index, PUCLUA_ROW_PROTO, l->pt.linedefined));
-	ret->cookie[PUCLUA_COOKIE_SOURCE] = puclua_word(&p, w->index, PUCLUA_ROW_PROTO, l->pt.source);
+	ret->cookie[PUCLUA_COOKIE_SOURCE] = puclua_source(&p, w->index);
 	puclua_called(&p, ret);
 	ret->position = puclua_index(&p, a);
 	return 0;

@@ -129,6 +129,7 @@ void puclua_keep(const struct puclua_layout *l, uint16_t ret[PUCLUA_ROWS])
 	ret[PUCLUA_ROW_VALUE] = puclua_bit(PUCLUA_VALUE_TAG);
 	ret[PUCLUA_ROW_CLOSURE] = puclua_bit(l->closure_p) | (l->closure_is_c ? puclua_bit(l->closure_is_c) : 0);
 	ret[PUCLUA_ROW_PROTO] = puclua_bit(l->pt.sizecode) | puclua_bit(l->pt.linedefined) | puclua_bit(l->pt.code) |
-				puclua_bit(l->pt.source);
-	ret[PUCLUA_ROW_CODE] = l->entry == PUCLUA_ENTRY_BY_CALL;
+				puclua_bit(l->pt.source) | puclua_bit(l->pt.lineinfo) |
+				(puclua_row_last_is_code(l) ? puclua_bit(l->pt.k) : 0);
+	ret[PUCLUA_ROW_LAST] = 1;
 }

@@ -26,6 +26,19 @@ static uint32_t puclua_u32(const uint8_t *b, uint8_t at)
 	return v;
 }
 
+static int puclua_told(struct memory *m, struct puclua_proto *p)
+{
+	uint64_t head = 0;
+
+	p->told = p->k;
+	if (puclua_row_last_is_code(p->l))
+		return 0;
+	if (p->source && memory_u64(m, p->source + PUCLUA_STRING_HEAD, &head))
+		return -EFAULT;
+	p->told = head >> 32;
+	return 0;
+}
+
 int puclua_proto_read(struct memory *m, const struct puclua_layout *l, uint64_t at, struct puclua_proto *ret)
 {
 	uint8_t b[PROTO_BYTES];
@@ -49,6 +62,8 @@ int puclua_proto_read(struct memory *m, const struct puclua_layout *l, uint64_t 
 		ret->sizeabslineinfo = puclua_u32(b, l->pt.sizeabslineinfo);
 	}
 	ret->nups = l->pt.nups ? b[l->pt.nups] : 0;
+	if (puclua_told(m, ret))
+		return -ESTALE;
 	return ret->sizecode && ret->sizecode <= PUCLUA_CODE_MAX ? 0 : -ESTALE;
 }
 

@@ -20,7 +20,7 @@ RATES = {"user": lib.rate(499), "host": lib.rate(97)}
 NOBODY = 65534 # the attacker
 STATUS_S, STOP_S, WATCH_S = 2, 10, 6
 # On root's mounts a worker may hang, with the samples that it has; what follows goes on after so long.
-ABANDONED_S = 5
+ABANDONED_S, INDEXER_S = 5, 11
 # Monitor, engine, net, indexer, fetcher, two openers; and those that hang. The daemon leaves 32 of them behind at most
 # (ABANDONED_MAX); no mode may need as many.
 PROCESSES_MAX = 7 + 24
@@ -214,7 +214,7 @@ def check(mode):
     began = time.time()
     time.sleep(1)
     late = bystander.start(work, "late", "shares-static-pie") # nothing is known of it yet
-    patience = ABANDONED_S if mode[0] == "host" else 0
+    patience = 0 if mode[0] != "host" else INDEXER_S if lines else ABANDONED_S
     watch = Watch(d, WATCH_S + patience)
     seconds, until = {p: bystander.cpu_seconds(p) for p in (early, late)}, time.time()
     stopped = stops(what, d)

@@ -124,7 +124,7 @@ START_TEST(banned_memory_is_refused)
 {
 	o.bans.count = 1;
 	o.bans.ban[0] = (struct blame){.uid = getuid(), .pid = (uint32_t)child};
-	ck_assert_int_eq(refusal(), -EACCES);
+	ck_assert_int_eq(refusal(), -EHOSTDOWN);
 }
 END_TEST
 

@@ -70,6 +70,7 @@ struct host_request {
  * err: 0 or negative errno (-ESRCH: the process ended, -ENOENT, -EPERM: not a
  * regular file, or none that may leave the opener, -ENOEXEC: mapped as code, but
  * no program, -EACCES: a file found by its name that the process may not run,
+ * -EHOSTDOWN: an opener hung on its file system, or for its user, not long ago,
  * -ETIMEDOUT). fd: owned by the callee, -1 if none. data: borrowed for the call;
  * with a descriptor, the file's struct host_ticket. A replay answers
  * HOST_OPEN_MAPPED and HOST_OPEN_INDEX with a struct binary_replay as data in

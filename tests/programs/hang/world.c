@@ -70,7 +70,8 @@ int world_mount_fuse(const struct world *w)
 	fd = open(w->device, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		cannot(w->device);
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40755,user_id=0,group_id=0,allow_other", fd);
+	/* With allow_other, a user's is closed to all outside of the user's namespace (Linux, fs/fuse/dir.c). */
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40755,user_id=0,group_id=0%s", fd, w->host ? ",allow_other" : "");
 	if (mount("hang", below(w, "fuse"), "fuse", MS_NODEV | MS_NOSUID, options))
 		cannot("FUSE");
 	return fd;

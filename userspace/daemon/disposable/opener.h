@@ -58,7 +58,7 @@ int opener_containers(struct opener *o, const char *ids, struct buf *to);
 
 /*
  * opener_touch.c: before memory of pid, or a file of this file system (dev) for
- * it, is touched. -EACCES: it is banned, because an opener hung on it.
+ * it, is touched. -EHOSTDOWN: it is banned, because an opener hung on it.
  */
 int opener_touch(struct opener *o, uint32_t pid, uint64_t dev);
 /* The same of a file that is open as a path. Does not hang itself. */

@@ -21,7 +21,8 @@
 #include "base/cleanup.h"
 #include "process/host.h"
 
-#define STATUS_TEXT 65536
+#define STATUS_TEXT   65536
+#define FIRST_PROCESS 1 /* the host's */
 
 /*
  * The first process may be inaccessible (more capabilities, another security label): our own root then replaces its
@@ -31,7 +32,7 @@ int opener_open_root(const struct opener_process *p)
 {
 	int fd = opener_process_file(p, "root", O_PATH | O_DIRECTORY);
 
-	if (fd >= 0 || p->stat.pid != 1)
+	if (fd >= 0 || p->stat.pid != FIRST_PROCESS)
 		return fd;
 	fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
@@ -105,9 +106,14 @@ int opener_take(struct opener *o, enum opener_way way, const struct opener_proce
 static int opener_try_name(struct opener *o, const struct opener_process *p, uint64_t ino, const char *path,
 			   int *ret_fd)
 {
-	_cleanup_(closep) int path_fd = opener_open_name(p, path, RESOLVE_NO_MAGICLINKS);
-	int err = path_fd < 0 ? path_fd : opener_touch_file(o, p->stat.pid, path_fd);
+	_cleanup_(closep) int path_fd = -1;
+	/* What file systems the path crosses is not known: where it hangs, that is held against the process. */
+	int err = p->stat.pid == FIRST_PROCESS ? 0 : opener_touch(o, p->stat.pid, 0);
 
+	if (err)
+		return err;
+	path_fd = opener_open_name(p, path, RESOLVE_NO_MAGICLINKS);
+	err = path_fd < 0 ? path_fd : opener_touch_file(o, p->stat.pid, path_fd);
 	return err ? err : opener_take(o, WAY_NAMED, p, path_fd, ino, ret_fd);
 }
 
@@ -118,8 +124,8 @@ static int opener_try_mapping(struct opener *o, const struct opener_process *p, 
 	_cleanup_(closep) int path_fd = opener_mapping_open(o, p, ask->start, ask->end, &at);
 	int err = path_fd < 0 ? path_fd : opener_take(o, WAY_MAPPED, p, path_fd, ask->ino, ret_fd);
 
-	/* The mapped file itself was refused: the name leads to the same file, or to a forged one. */
-	if (!err || (path_fd >= 0 && (err == -EPERM || err == -ENOEXEC)))
+	/* The mapped file itself was refused: the name leads to the same file, or to a forged one; or it hangs as that does. */
+	if (!err || err == -EHOSTDOWN || (path_fd >= 0 && (err == -EPERM || err == -ENOEXEC)))
 		return err;
 	return opener_try_name(o, p, ask->ino, path, ret_fd);
 }

@@ -26,7 +26,7 @@ int opener_touch(struct opener *o, uint32_t pid, uint64_t dev)
 	if (memcmp(&who, &o->touched, sizeof(who)) != 0)
 		ipc_send(o->monitor, IPC_BLAME, 0, &who, sizeof(who), NULL, 0);
 	o->touched = who;
-	return blame_is_banned(o->bans.ban, o->bans.count, &who) ? -EACCES : 0;
+	return blame_is_banned(o->bans.ban, o->bans.count, &who) ? -EHOSTDOWN : 0;
 }
 
 int opener_touch_file(struct opener *o, uint32_t pid, int path_fd)

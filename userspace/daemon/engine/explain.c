@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/engine/explain.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,13 @@ static void explain_binary(struct json *j, const struct explain *x, struct binar
 	explain_names(j, x, b);
 }
 
+static const char *explain_error(const struct mapped_file *f)
+{
+	if (f->state != MAPPED_FAILED || !f->error)
+		return "";
+	return f->error == -EHOSTDOWN ? "its file system did not answer" : strerrordesc_np(-f->error);
+}
+
 static void explain_file(struct json *j, const struct explain *x, const struct used *u)
 {
 	const struct mapped_file *f = u->file;
@@ -147,7 +155,7 @@ static void explain_file(struct json *j, const struct explain *x, const struct u
 	json_text(j, "path", f->kind == MAPPED_ANON ? "" : str_c(f->path));
 	json_text(j, "kind", explain_kind_name(f->kind));
 	json_text(j, "state", explain_state_name(f->state));
-	json_text(j, "error", f->state == MAPPED_FAILED && f->error ? strerrordesc_np(-f->error) : "");
+	json_text(j, "error", explain_error(f));
 	json_bool(j, "deleted", f->deleted);
 	json_number(j, "mappings", u->mappings);
 	json_number(j, "bytes", u->bytes);

@@ -117,6 +117,17 @@ struct otp_walk_also {
 	__u64 reserved[3];
 };
 
+/*
+ * LINK: a table that grows by one slot after the other (linear hashing). The slot of a key is its hash by the mask,
+ * which is of the size that the table grows to; if that slot is not in use yet, by one bit less.
+ */
+struct otp_walk_hashed {
+	__u64 hash;
+	__s16 size;  /* from the table: the mask, and behind it how many slots are in use, of 32 bits each */
+	__s16 slots; /* from the table: the first slot, a pointer; 0: there is no table */
+	__u32 reserved[5];
+};
+
 /* STACK: of an interpreter, whose code has the stack pointer in a register; a word that is anywhere. */
 struct otp_walk_held {
 	__u64 also; /* 0: none */
@@ -133,6 +144,8 @@ struct otp_walk_held {
  * Of a LINK, with via, words of an object that the root has a pointer to follow
  * them: OTP_WALK_ROOT_MORE of them, via_at bytes from where the pointer at via
  * bytes from the root leads; zeros if that is 0, or cannot be read.
+ * Of a LINK, with hashed.slots, it leads to a table, and what is in the key's slot
+ * there to the first frame.
  * Where it ends lies the first frame, or for
  * ARRAY the node that describes an array. After an array, the pointer at outer
  * bytes from its node leads to the next node; outer 0: there is none.
@@ -216,6 +229,7 @@ struct otp_walk {
 		struct otp_walk_chunks chunks;
 		struct otp_walk_also also;
 		struct otp_walk_held held;
+		struct otp_walk_hashed hashed;
 	};
 };
 
@@ -356,6 +370,7 @@ OTP_CHECK(struct otp_walk_slots, 32);
 OTP_CHECK(struct otp_walk_chunks, 32);
 OTP_CHECK(struct otp_walk_also, 32);
 OTP_CHECK(struct otp_walk_held, 32);
+OTP_CHECK(struct otp_walk_hashed, 32);
 OTP_CHECK(struct otp_walk, 160);
 OTP_CHECK_AT(struct otp_walk, base, 8);
 OTP_CHECK_AT(struct otp_walk, first, 60);
@@ -375,6 +390,17 @@ static __always_inline int otp_walk_sub_sound(const struct otp_walk_sub *s, __u3
 	return s->from <= i && s->at < OTP_WALK_WORDS && s->high < 32;
 }
 
+/* Whether the chain leads to a table, in which the list is sought. */
+static __always_inline int otp_walk_has_table(const struct otp_walk *p)
+{
+	return p->step == OTP_WALK_LINK && p->start != OTP_WALK_CALL && p->hashed.slots;
+}
+
+static __always_inline int otp_walk_hashed_sound(const struct otp_walk_hashed *h)
+{
+	return !(h->reserved[0] | h->reserved[1] | h->reserved[2] | h->reserved[3] | h->reserved[4]);
+}
+
 /* Only a walk of slots has any of it. */
 static __always_inline int otp_walk_slots_sound(const struct otp_walk *p)
 {
@@ -388,6 +414,8 @@ static __always_inline int otp_walk_slots_sound(const struct otp_walk *p)
 		return !(p->also.reserved[0] | p->also.reserved[1] | p->also.reserved[2]);
 	if (p->step == OTP_WALK_STACK)
 		return p->held.at_reg < OTP_WALK_REGS && !p->held.reserved;
+	if (otp_walk_has_table(p))
+		return otp_walk_hashed_sound(&p->hashed);
 	return !(s->code | s->code_len | s->store | s->at_reg | s->place_reg) &&
 	       !(s->compiled | s->limit | s->c_frame | s->place | s->prev | s->back | s->resumer);
 }
@@ -1186,6 +1214,22 @@ static __always_inline int otp_walk_next(struct otp_walker *w)
 
 /* --- a walk --- */
 
+/* To the slot of the table that the chain led to, and what is in it; 0, or 1: the walk is over. */
+static __always_inline int otp_walk_find_slot(struct otp_walker *w, __u64 table)
+{
+	const struct otp_walk_hashed *h = &w->ready.plan.hashed;
+	__u64 size = 0, slot;
+
+	if (otp_walk_pointer(w, &size, table + h->size))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	slot = h->hash & (__u32)size;
+	if (slot >= size >> 32)
+		slot = h->hash & (__u32)size >> 1;
+	if (otp_walk_pointer(w, &w->node, table + h->slots + 8 * slot))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	return w->node ? 0 : otp_walk_over(w, OTP_WALK_END_NO_ROOT);
+}
+
 /* Follows the chain; 0, or 1: the walk is over. *root: where root_at is, if it got there. */
 static __always_inline int otp_walk_follow(struct otp_walker *w, __u64 tls, __u64 *root)
 {
@@ -1211,7 +1255,10 @@ static __always_inline int otp_walk_follow(struct otp_walker *w, __u64 tls, __u6
 		if (i + 1 == p->root_at)
 			*root = at;
 	}
-	w->node = at & ~(__u64)p->tag;
+	w->node = at;
+	if (otp_walk_has_table(p) && otp_walk_find_slot(w, at))
+		return 1;
+	w->node &= ~(__u64)p->tag;
 	return 0;
 }
 

@@ -80,6 +80,9 @@ static struct otp_walk walk_any(struct rng *r, uint64_t base)
 		w.via = (int16_t)(8 + rng_next(r) % 64 * 8);
 		w.via_at = (int16_t)(rng_next(r) % 64 * 8);
 	}
+	if (w.step == OTP_WALK_LINK && rng_next(r) % 2)
+		w.hashed = (struct otp_walk_hashed){.hash = rng_next(r), .size = (int16_t)(rng_next(r) % 64 * 8),
+						    .slots = (int16_t)(rng_next(r) % 64 * 8)};
 	w.kinds = rng_next(r) % 2 ? 0 : (uint32_t)(rng_next(r) & 0xffff);
 	if (w.start != OTP_WALK_NONE && rng_next(r) % 4 == 0)
 		chunks_any(r, &w);

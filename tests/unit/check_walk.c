@@ -302,6 +302,55 @@ START_TEST(the_root_is_kept_where_the_chain_ends_behind_it)
 }
 END_TEST
 
+/* A table of as many slots at FRAME(8), in which the list is in one of them. */
+static struct otp_walk tabled(uint32_t mask, uint32_t used, uint32_t slot)
+{
+	struct otp_walk p = list();
+
+	make_list(3);
+	poke(AT + 0x88, FRAME(8));
+	poke(FRAME(8) + 16, (uint64_t)used << 32 | mask);
+	poke(FRAME(8) + 40 + 8ull * slot, FRAME(0) | 1);
+	p.hashed = (struct otp_walk_hashed){.hash = 0x9876543287650ad5, .size = 16, .slots = 40};
+	return p;
+}
+
+static const struct { uint32_t mask, used, slot; } tables[] = {
+	{7, 4, 1}, {7, 5, 1}, {7, 6, 5}, {15, 8, 5}, {0xff, 0xd5, 0x55}, {0xff, 0xd6, 0xd5}, {0xfff, 0xad5, 0x2d5}, {0, 1, 0},
+};
+
+START_TEST(a_list_may_be_in_a_table_of_any_size)
+{
+	struct otp_walk p = tabled(tables[_i].mask, tables[_i].used, tables[_i].slot);
+	struct otp_walks walks = {.generation = 1, .plan = {p}};
+
+	ck_assert(otp_walk_sound(&walks));
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, 3);
+	ck_assert_uint_eq(head.root_words, 1);
+	ck_assert_uint_eq(word(1), FRAME(0));
+}
+END_TEST
+
+START_TEST(a_table_without_the_list_leaves_the_root)
+{
+	struct otp_walk p = tabled(7, 6, 4);
+
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_NO_ROOT);
+	ck_assert_uint_eq(head.root_words, 1);
+	/* Neither of these is followed further than to a read that fails. */
+	poke(FRAME(8) + 16, UINT64_MAX);
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_UNREADABLE);
+	poke(AT + 0x88, 8);
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_UNREADABLE);
+	ck_assert_uint_eq(head.root_words, 1);
+}
+END_TEST
+
 START_TEST(a_list_that_loops_ends_at_the_bound_of_frames)
 {
 	struct otp_walk p = list();
@@ -1019,6 +1068,9 @@ static void bound_plan(struct otp_walk *p)
 		bound_chunks(p);
 	else if (p->step != OTP_WALK_SLOTS)
 		p->slots = (struct otp_walk_slots){0};
+	if (p->step == OTP_WALK_LINK && p->start != OTP_WALK_CALL && random_next() % 2)
+		p->hashed = (struct otp_walk_hashed){.hash = random_next(), .size = (int16_t)(random_next() % 512),
+						     .slots = (int16_t)(random_next() % 512)};
 	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL)
 		p->also.at = AT + random_next() % MEMORY;
 	if (p->step == OTP_WALK_SLOTS) {
@@ -1130,6 +1182,12 @@ static void break_plan(struct otp_walks *s, int how)
 		p->stride = 8;
 		p->also.reserved[2] = 1;
 		break;
+	case 42:
+		p->hashed.slots = 8;
+		p->hashed.reserved[4] = 1;
+		break;
+	case 43: p->hashed.hash = 1; break; /* of no table */
+	case 44: *p = calls(); p->hashed.slots = 8; break;
 	}
 }
 
@@ -1158,6 +1216,8 @@ Suite *walk_suite(void)
 	tcase_add_test(t, an_unreadable_frame_ends_the_walk);
 	tcase_add_test(t, a_chain_that_ends_early_says_why);
 	tcase_add_test(t, the_root_is_kept_where_the_chain_ends_behind_it);
+	tcase_add_loop_test(t, a_list_may_be_in_a_table_of_any_size, 0, ARRAY_SIZE(tables));
+	tcase_add_test(t, a_table_without_the_list_leaves_the_root);
 	tcase_add_test(t, a_list_that_loops_ends_at_the_bound_of_frames);
 	tcase_add_test(t, large_frames_end_at_the_bound_of_bytes_and_leave_room_for_the_next_plan);
 	tcase_add_test(t, pointers_that_fault_end_the_walk_after_a_few);
@@ -1187,7 +1247,7 @@ Suite *walk_suite(void)
 	tcase_add_test(t, an_array_of_each_state_is_copied);
 	tcase_add_test(t, frames_have_subs_by_any_of_their_words);
 	tcase_add_test(t, hostile_plans_and_memory_stay_within_bounds);
-	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 42);
+	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 45);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -194,23 +194,20 @@ def judge_bifs(label, samples):
 
 
 def judge_named(label, samples):
-    """A sample has the name of its process, as it was then. In a dictionary that has grown, where OTP 23 keeps it is not
-    known."""
-    right, wrong, bare, excused = (collections.Counter() for _ in range(4))
+    """A sample has the name of its process, as it was then."""
+    right, wrong, bare = (collections.Counter() for _ in range(3))
     for s in samples:
         of = next((n for n in s.stack if n in PROCESSES), None)
         if not of:
             continue
         name = s.attributes.get(LABEL)
-        if name is None and of == "named:crowded_leaf/2" and "bullseye" in label:
-            excused[of] += s.count
-        elif name is None:
+        if name is None:
             bare[of] += s.count
         elif name == PROCESSES[of]:
             right[of] += s.count
         else:
             wrong[of, name] += s.count
-    lib.ok(not wrong and (right + excused).keys() == PROCESSES.keys(), "%s: samples have the names of their processes %s, wrong: %s" % (
+    lib.ok(not wrong and right.keys() == PROCESSES.keys(), "%s: samples have the names of their processes %s, wrong: %s" % (
         label, dict(right), dict(wrong)))
     all_ = right.total() + bare.total()
     lib.ok(all_ and bare.total() <= 0.01 * all_ + EARLY, "%s: %d of %d samples have no name of a process %s" % (

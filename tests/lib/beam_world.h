@@ -138,9 +138,19 @@ static inline uint64_t beam_put_cell(uint32_t i, uint64_t head, uint64_t tail)
 	return BW_HEAP(i) | 1;
 }
 
+/* A dictionary of as many slots, which may grow to mask + 1: one of them has a term, the others nothing. */
+static inline void beam_put_dictionary(uint32_t mask, uint32_t used, uint32_t slot, uint64_t term)
+{
+	put32(BW_DICT, mask);
+	put32(BW_DICT + 4, used);
+	for (uint32_t i = 0; i < used; i++)
+		put64(BW_DICT + 24 + 8ULL * i, i == slot ? term : 0x3b);
+}
+
+/* In one of the first size. */
 static inline void beam_put_slot(uint64_t term)
 {
-	put64(BW_DICT + 24 + 8 * (BW_INITIAL_CALL % 8), term);
+	beam_put_dictionary(15, 8, BW_INITIAL_CALL % 8, term);
 }
 
 static inline void beam_put_initial(uint64_t module, uint64_t function, uint64_t arity)

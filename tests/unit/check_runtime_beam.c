@@ -1083,6 +1083,22 @@ START_TEST(its_key_may_be_one_of_a_list)
 }
 END_TEST
 
+/* Slots in use are split one by one: a key's number, 8, may lead to a new one by more of its bits. */
+static const struct { uint32_t mask, used, slot; } dictionaries[] = {
+	{15, 8, 0}, {15, 9, 8}, {15, 16, 8}, {31, 17, 8}, {255, 200, 8}, {0, 1, 0}, {1, 1, 0},
+};
+
+START_TEST(its_key_is_where_a_dictionary_of_any_size_has_it)
+{
+	const uint64_t pair = BW_HEAP(0) | BEAM_BOXED_TAG;
+
+	beam_put_dictionary(dictionaries[_i].mask, dictionaries[_i].used, dictionaries[_i].slot, pair);
+	ck_assert_str_eq(process_name(), "My.Module.map/1");
+	beam_put_dictionary(dictionaries[_i].mask, dictionaries[_i].used, UINT32_MAX, 0);
+	ck_assert_str_eq(process_name(), "");
+}
+END_TEST
+
 /* In the place of what was moved is its new address; the rest of it stays. */
 START_TEST(a_process_has_its_name_while_it_is_collected)
 {
@@ -1158,6 +1174,7 @@ Suite *runtime_beam_suite(void)
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, a_process_of_proc_lib_is_what_that_began);
 	tcase_add_test(t, its_key_may_be_one_of_a_list);
+	tcase_add_loop_test(t, its_key_is_where_a_dictionary_of_any_size_has_it, 0, ARRAY_SIZE(dictionaries));
 	tcase_add_test(t, a_process_has_its_name_while_it_is_collected);
 	tcase_add_loop_test(t, a_process_is_named_by_its_registration_first, 0, 3);
 	tcase_add_test(t, another_process_is_the_function_that_it_began_with);

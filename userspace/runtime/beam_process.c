@@ -6,12 +6,12 @@
  * are copied in the tick; atoms are never freed, so their text is read later.
  *
  * The dictionary is a hash table (struct proc_dict, erts/emulator/beam/
- * erl_process_dict.[ch]): an array of 8 slots and more, where an atom's hash is
- * its number; in a slot is a pair, or a list of pairs. The walk follows the list
- * of one slot: that of '$initial_call' in a dictionary of the first size, and in
- * larger ones where the number allows it. In others the key is not there, and the
- * process has no name unless it is registered.
- * Read from processes of OTP 25, 27 and 29.
+ * erl_process_dict.[ch]): an array of 8 slots, or more as it grows, where an atom's
+ * hash is its number; in a slot is a pair, or a list of pairs. The walk follows the
+ * list of the slot that '$initial_call' has in a dictionary of this size. Its number
+ * is another one each time that the system starts: modules are loaded by several
+ * processes, and their atoms counted as they come.
+ * Read from processes of OTP 23, 25, 27 and 29.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,8 +23,8 @@
 #define KEY	   "$initial_call"
 #define SPAWNER	   "proc_lib"
 #define PURGER	   "erts_code_purger" /* erts/preloaded/src/erts_code_purger.erl */
+#define DICT_SIZE  0 /* sizeMask, usedSlots */
 #define DICT_DATA  24
-#define DICT_SLOTS 8u
 #define LIST_MAX   4u	/* pairs of a slot that are looked at */
 #define TERM_TAGS  3	/* bits of a term that are not part of its pointer */
 
@@ -54,7 +54,7 @@ enum {
 
 #define SEGMENT_ATOMS 1024u
 #define ATOM_BYTES    255u /* of the longest atom of one-byte letters */
-#define SEGMENTS_SEEN 8u /* proc_lib's atoms are among the first 5000 */
+#define SEGMENTS_SEEN 8u /* proc_lib's atoms are among the first 6000 */
 
 struct beam_atom_head { uint64_t len, text; }; /* the length in the lowest 16 bits */
 
@@ -91,7 +91,7 @@ static void beam_find_atoms(struct beam *b, struct memory *m)
 	}
 }
 
-/* The first walk's steps up to the process, which is the root; then its dictionary, and what is in the slot. */
+/* The first walk's steps up to the process, which is the root; then its dictionary, and what is in the key's slot. */
 static void beam_plan_process(const struct beam *b, const struct otp_walk *stack, struct otp_walk *w)
 {
 	const struct beam_row *row = &beam_rows[b->row];
@@ -99,10 +99,10 @@ static void beam_plan_process(const struct beam *b, const struct otp_walk *stack
 	*w = (struct otp_walk){.start = stack->start, .step = OTP_WALK_LINK, .base = stack->base, .nr_chain = stack->nr_chain,
 			       .root_at = stack->root_at, .root_off = row->initial, .root_keep = (1u << ROOT_OWNER) - 1,
 			       .via = row->registered, .via_at = REGISTERED_OWNER, .tag = TERM_TAGS, .link = 1,
-			       .keep = KEEP_PAIR, .frames_max = LIST_MAX, .nr_subs = 3};
+			       .keep = KEEP_PAIR, .frames_max = LIST_MAX, .nr_subs = 3,
+			       .hashed = {.hash = b->initial_call >> BEAM_ATOM_BITS, .size = DICT_SIZE, .slots = DICT_DATA}};
 	memcpy(w->chain, stack->chain, sizeof(w->chain));
 	w->chain[w->nr_chain++] = row->dictionary;
-	w->chain[w->nr_chain++] = (int32_t)(DICT_DATA + 8 * ((b->initial_call >> BEAM_ATOM_BITS) % DICT_SLOTS));
 	w->sub[0] = (struct otp_walk_sub){.at = 0, .tag = TERM_TAGS, .keep = KEEP_PAIR};
 	w->sub[1] = (struct otp_walk_sub){.from = 1, .at = PAIR_VALUE, .tag = TERM_TAGS, .keep = KEEP_TUPLE};
 	w->sub[2] = (struct otp_walk_sub){.at = PAIR_VALUE, .tag = TERM_TAGS, .keep = KEEP_TUPLE};
@@ -110,7 +110,7 @@ static void beam_plan_process(const struct beam *b, const struct otp_walk *stack
 
 int beam_attach_process(struct memory *m, struct beam *b, struct runtime_attached *ret)
 {
-	if (ret->walk.start == OTP_WALK_NONE || ret->walk.nr_chain + 2 > OTP_WALK_CHAIN)
+	if (ret->walk.start == OTP_WALK_NONE || ret->walk.nr_chain + 1 > OTP_WALK_CHAIN)
 		return 0;
 	beam_find_atoms(b, m);
 	if (b->initial_call && b->spawner)

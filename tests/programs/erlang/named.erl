@@ -63,7 +63,7 @@ handle_cast(run, {server, Until} = State) ->
     turns(server_leaf, Until),
     {stop, normal, State};
 handle_cast(run, {crowded, Until} = State) ->
-    [put(K, K) || K <- [a, b, c, d, e, f]],
+    [put(K, K) || K <- lists:seq(1, 300)],
     turns(crowded_leaf, Until),
     {stop, normal, State};
 handle_cast(run, {collected, Until} = State) ->

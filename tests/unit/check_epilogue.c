@@ -101,6 +101,15 @@ static const struct {
 	{"mov %rbx,-8(%rsp)", {0x48, 0x89, 0x5c, 0x24, 0xf8}, 0, EXACT | WRITTEN, X86_SP, -8},
 	{"movb $1,(%rsp,%rcx)", {0xc6, 0x04, 0x0c, 1}, 0, WRITTEN, X86_SP, 0},
 	{"movaps %xmm0,0x20(%rsp)", {0x0f, 0x29, 0x44, 0x24, 0x20}, 0, EXACT | WRITTEN, X86_SP, 0x20},
+	{"addsd %xmm5,%xmm0", {0xf2, 0x0f, 0x58, 0xc5}, 0, 0, X86_NONE, 0},
+	{"movaps %xmm5,%xmm0", {0x0f, 0x28, 0xc5}, 0, 0, X86_NONE, 0},
+	{"pxor %xmm5,%xmm5", {0x66, 0x0f, 0xef, 0xed}, 0, 0, X86_NONE, 0},
+	{"movd %xmm0,%ebp", {0x66, 0x0f, 0x7e, 0xc5}, R(BP), 0, X86_NONE, 0},
+	{"movmskpd %xmm0,%ebp", {0x66, 0x0f, 0x50, 0xe8}, R(BP), 0, X86_NONE, 0},
+	{"cvttsd2si %xmm0,%ebp", {0xf2, 0x0f, 0x2c, 0xe8}, R(BP), 0, X86_NONE, 0},
+	{"pmovmskb %xmm0,%ebp", {0x66, 0x0f, 0xd7, 0xe8}, R(BP), 0, X86_NONE, 0},
+	{"pextrw $1,%xmm0,%ebp", {0x66, 0x0f, 0xc5, 0xe8, 1}, R(BP), 0, X86_NONE, 0},
+	{"vmread %rax,%rbp", {0x0f, 0x78, 0xc5}, R(BP), 0, X86_NONE, 0},
 	{"fxsave (%rsp)", {0x0f, 0xae, 0x04, 0x24}, X86_WRITES_ALL, EXACT, X86_SP, 0},
 	{"fnsave (%rsp)", {0xdd, 0x34, 0x24}, X86_WRITES_ALL, EXACT, X86_SP, 0},
 	{"cmp %rbx,8(%rsp)", {0x48, 0x39, 0x5c, 0x24, 8}, 0, EXACT, X86_SP, 8},
@@ -288,6 +297,18 @@ START_TEST(what_a_tail_call_saves_is_not_what_was_saved)
 	ck_assert_int_eq(row.reg[DWARF_BX].n, -24);
 	ck_assert_int_eq(row.reg[DWARF_BP].n, -16);
 	ck_assert_int_eq(row.reg[DWARF_R12].kind, RULE_UNSPECIFIED);
+}
+END_TEST
+
+/* A frame that is left by its frame pointer, whatever lies on its stack: an argument. */
+START_TEST(what_a_tail_call_saves_behind_a_frame_pointer_is_not_what_was_saved)
+{
+	/* push %rbx; lea -8(%rbp),%rsp; pop %rbx; pop %rbp; jmp: push %rbx; pop %rbx; ret */
+	ck_assert_int_eq(FIND(0x53, 0x48, 0x8d, 0x65, 0xf8, 0x5b, 0x5d, 0xeb, 0, 0x53, 0x5b, 0xc3), 0);
+	ck_assert_uint_eq(row.cfa_reg, DWARF_BP);
+	ck_assert_int_eq(row.cfa_n, 16);
+	ck_assert_int_eq(row.reg[DWARF_BX].kind, RULE_OFFSET);
+	ck_assert_int_eq(row.reg[DWARF_BX].n, -24);
 }
 END_TEST
 
@@ -521,6 +542,7 @@ Suite *epilogue_suite(void)
 	tcase_add_test(t, before_the_prologue_registers_are_the_callers);
 	tcase_add_test(t, spilled_value_is_not_what_was_saved);
 	tcase_add_test(t, what_a_tail_call_saves_is_not_what_was_saved);
+	tcase_add_test(t, what_a_tail_call_saves_behind_a_frame_pointer_is_not_what_was_saved);
 	tcase_add_test(t, before_the_prologue_a_tail_call_tells_nothing_either);
 	tcase_add_test(t, realigned_stack_comes_back_by_the_frame_pointer);
 	tcase_add_test(t, loop_is_left_by_its_branch);

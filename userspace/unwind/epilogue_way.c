@@ -97,6 +97,14 @@ static void way_store(struct way *y, uint8_t reg, struct place to)
 	y->put[reg] = y->from[reg];
 }
 
+/* By the frame pointer of the start: what was stored since lies below it, and is not taken back. */
+static void way_sp_leave(struct way *y, struct place sp)
+{
+	if (!y->copied)
+		y->stored = 0;
+	y->sp = sp;
+}
+
 /* The stack pointer becomes a register: where that still has the value that it had at the start. */
 static bool way_sp_from(const struct epilogue_arch *arch, struct way *y, uint8_t reg, int64_t n)
 {
@@ -110,7 +118,7 @@ static bool way_sp_from(const struct epilogue_arch *arch, struct way *y, uint8_t
 	}
 	if (!way_bit(reg) || !way_is_untouched(y, reg))
 		return false;
-	y->sp = (struct place){.reg = reg, .n = n};
+	way_sp_leave(y, (struct place){.reg = reg, .n = n});
 	return true;
 }
 
@@ -121,7 +129,7 @@ static bool way_sp_load(const struct epilogue_arch *arch, struct way *y, const s
 	if (from.loaded || !way_bit(from.reg) || from.n < INT32_MIN || from.n > INT32_MAX ||
 	    (i->base != arch->sp && !way_is_untouched(y, i->base)))
 		return false;
-	y->sp = (struct place){.reg = from.reg, .loaded = true, .at = (int32_t)from.n};
+	way_sp_leave(y, (struct place){.reg = from.reg, .loaded = true, .at = (int32_t)from.n});
 	return true;
 }
 

@@ -435,7 +435,7 @@ static void meaning(const struct decoder *d, struct x86_insn *i)
 
 /* --- what is written --- */
 
-enum { WRITES_REG = 1, WRITES_RM = 2, WRITES_ALL = 4 };
+enum { WRITES_REG = 1, WRITES_RM = 2, WRITES_ALL = 4, WRITES_MEMORY = 8 /* WRITES_RM where that is memory */ };
 
 /* Whether its registers have 8 bits: without REX, those of numbers 4 to 7 are the second bytes of 0 to 3. */
 static bool is_of_bytes(const struct decoder *d)
@@ -468,6 +468,15 @@ static unsigned one_writes(const struct decoder *d)
 	return op == 0xff && group >= 2 ? 0 : WRITES_RM;
 }
 
+/* MMX and SSE: operands are registers of vectors, but of movd to a register and vmread. */
+static bool two_is_of_vectors(uint8_t op)
+{
+	if (op == 0x78 || op == 0x79 || op == 0x7e)
+		return false;
+	return (op >= 0x10 && op <= 0x17) || (op >= 0x28 && op <= 0x2b) || (op >= 0x51 && op <= 0x7f) || op == 0xc2 ||
+	       op == 0xc4 || op == 0xc6 || op >= 0xd0;
+}
+
 /* System instructions, xsave and the like write what others do not. */
 static unsigned two_writes(const struct decoder *d)
 {
@@ -482,7 +491,7 @@ static unsigned two_writes(const struct decoder *d)
 		return WRITES_REG | WRITES_RM;
 	if (op == 0xa3 || op == 0x18 || op == 0x1f || op == 0x2e || op == 0x2f || (op == 0xba && (d->reg & 7) == 4))
 		return 0;
-	return WRITES_RM;
+	return two_is_of_vectors(op) ? WRITES_MEMORY : WRITES_RM;
 }
 
 #define BIT(reg) (1u << (reg))
@@ -551,7 +560,7 @@ static void x86_written(const struct decoder *d, struct x86_insn *i)
 		regs |= x86_named(d, d->reg);
 	if (what & WRITES_RM && !d->memory)
 		regs |= x86_named(d, d->rm);
-	i->memory.written = what & WRITES_RM && d->memory;
+	i->memory.written = what & (WRITES_RM | WRITES_MEMORY) && d->memory;
 	i->writes = (uint16_t)(what & WRITES_ALL ? X86_WRITES_ALL : regs);
 }
 

@@ -15,7 +15,7 @@
 #include "process/table_internal.h"
 
 #define LATER_MAX        1024
-#define RETRY_GONE_NS    (50 * NSEC_PER_MSEC) /* through another process, which has its samples cut until then */
+#define RETRY_GONE_NS    (50 * NSEC_PER_MSEC) /* and longer up to the first: through another process, which is cut until then */
 #define RETRY_FIRST_NS   NSEC_PER_SEC
 #define RETRY_LONGEST_NS (64 * NSEC_PER_SEC)
 #define ATTEMPTS         3
@@ -37,9 +37,13 @@ static bool files_asker_is_gone(const struct question *q)
 	return !e || e->p.exit_time_ns || entry_start(e) != q->pid_start_ns;
 }
 
-static uint64_t files_retry_wait(const struct mapped_file *f)
+static uint64_t files_retry_wait(const struct mapped_file *f, bool gone)
 {
-	return f->retry_wait_ns ? MIN(2 * f->retry_wait_ns, RETRY_LONGEST_NS) : RETRY_FIRST_NS;
+	const uint64_t next = 2 * f->retry_wait_ns;
+
+	if (gone)
+		return MIN(MAX(next, RETRY_GONE_NS), RETRY_FIRST_NS);
+	return MIN(MAX(next, RETRY_FIRST_NS), RETRY_LONGEST_NS);
 }
 
 static void files_settle(struct question *q, int err)
@@ -55,8 +59,8 @@ static void files_settle(struct question *q, int err)
 	f->state = err < 0 ? MAPPED_FAILED : MAPPED_READY;
 	f->error = err;
 	if (err < 0 && files_is_transient(err)) {
-		f->retry_wait_ns = gone ? 0 : files_retry_wait(f);
-		f->retry_ns = t->now_ns + (f->retry_wait_ns ?: RETRY_GONE_NS);
+		f->retry_wait_ns = files_retry_wait(f, gone);
+		f->retry_ns = t->now_ns + f->retry_wait_ns;
 	}
 	if (t->cfg.file_settled)
 		t->cfg.file_settled(t->cfg.ctx, f);

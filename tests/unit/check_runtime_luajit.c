@@ -334,7 +334,6 @@ START_TEST(a_trace_has_the_functions_of_its_snapshots)
 	ck_assert_uint_eq(made.nodes[node].position, LW_CALL);
 	ck_assert_uint_eq(made.functions[made.nodes[node].function].flags, RUNTIME_WALKED);
 	memcpy(made.known, made.code.identity, sizeof(made.known));
-	made.known_epoch = LW_STAMP;
 	hash_seed++; /* of another decoder */
 	ck_assert_int_eq(luajit_code(&attached, &memory, LW_MCODE + 0x50, &made), -EALREADY);
 }
@@ -351,13 +350,21 @@ START_TEST(a_sample_and_a_trace_have_the_stamp_of_their_time)
 	ck_assert_uint_eq(stamp_of_walk(), LW_STAMP);
 	ck_assert_int_eq(code(LW_MCODE + 0x50), 0);
 	ck_assert_uint_eq(made.code.stamp, LW_STAMP);
-	/* What is known is of another time: the same trace is read again. */
-	memcpy(made.known, made.code.identity, sizeof(made.known));
-	made.known_epoch = LW_STAMP - 1;
-	made.code = (struct runtime_code){0};
-	ck_assert_int_eq(luajit_code(&attached, &memory, LW_MCODE + 0x50, &made), 0);
 	put64(LW_PRNG, LW_STAMP + 1);
 	ck_assert_uint_eq(stamp_of_walk(), LW_STAMP + 1);
+}
+END_TEST
+
+START_TEST(where_another_generator_places_traces_there_is_no_stamp)
+{
+	const struct runtime_seen seen = {.nr = 1, .word = {LW_MAIN}};
+	struct binary *openresty = lw_open_file("LuaJIT 2.1.1700008891 prngstate", EM_X86_64);
+
+	ck_assert_int_eq(lw_attach(openresty, &seen, &attached, why), 0);
+	ck_assert_uint_eq(stamp_of_walk(), 0);
+	ck_assert_int_eq(code(LW_MCODE + 0x50), 0);
+	ck_assert_uint_eq(made.code.stamp, 0);
+	binary_put(openresty);
 }
 END_TEST
 
@@ -495,6 +502,7 @@ Suite *runtime_luajit_suite(void)
 	tcase_add_test(t, links_that_lead_nowhere_end_the_walk);
 	tcase_add_test(t, a_trace_has_the_functions_of_its_snapshots);
 	tcase_add_test(t, a_sample_and_a_trace_have_the_stamp_of_their_time);
+	tcase_add_test(t, where_another_generator_places_traces_there_is_no_stamp);
 	tcase_add_test(t, without_a_generator_there_is_no_stamp);
 	tcase_add_test(t, where_there_is_no_trace_there_is_no_code);
 	tcase_add_test(t, a_trace_is_left_into_the_interpreters_frame);

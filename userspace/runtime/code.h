@@ -82,7 +82,7 @@ static inline void runtime_code_set_half(struct runtime_code *c, uint32_t i, uin
 struct runtime_code_made {
 	struct runtime_code code;
 	uint64_t known[RUNTIME_CODE_IDENTITY]; /* of the code that the engine has for the place; zeros: none */
-	uint64_t known_epoch; /* of that; its stamp, if it has one */
+	uint64_t known_epoch;
 	uint32_t heap; /* of the sample for which it is asked (struct runtime_ops); 0: not known */
 	struct runtime_frame functions[RUNTIME_CODE_FUNCTIONS]; /* key and cookies */
 	struct runtime_code_node nodes[RUNTIME_CODE_NODES];

@@ -164,8 +164,8 @@ int luajit_frame(const struct runtime_attached *a, const struct runtime_words *w
 
 /* luajit_trace.c */
 int luajit_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
-/* luajit_stamp.c: ret->param and walk have the rest. jit_base: its offset in struct global_State. */
-void luajit_stamp_attach(struct memory *m, uint64_t jit_base, struct runtime_attached *ret);
+/* luajit_stamp.c: ret->param and walk have the rest. jit_base: its offset in struct global_State. tells: its generator does. */
+void luajit_stamp_attach(struct memory *m, uint64_t jit_base, bool tells, struct runtime_attached *ret);
 uint64_t luajit_stamp(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 uint64_t luajit_stamp_now(const struct runtime_attached *a, struct memory *m); /* 0: not known */
 /* luajit_step.c */

@@ -280,7 +280,7 @@ static void luajit_plan(const struct luajit_attaching *a, struct otp_walk *w)
 /* --- all --- */
 
 /* "LuaJIT 2.1.0-beta3", or "LuaJIT 2.1.1700008891", is the constant jit.version. */
-static bool luajit_take_version(const char *text, size_t len, char to[RUNTIME_VERSION_MAX])
+static bool luajit_take_version(const char *text, size_t len, char *to)
 {
 	static const char name[] = "LuaJIT ";
 	const char *at = memmem(text, len, name, sizeof(name) - 1);
@@ -298,19 +298,28 @@ static bool luajit_take_version(const char *text, size_t len, char to[RUNTIME_VE
 	return true;
 }
 
-static void luajit_attach_version(struct luajit_attaching *a)
+/* Whether take finds something in a piece of the file's constants. Pieces overlap, so that no text lies across two. */
+static bool luajit_find_text(const struct luajit_attaching *a, bool (*take)(const char *text, size_t len, char *to), char *to)
 {
 	const struct binary_section *s = binary_section(a->file->binary, ".rodata");
 	char text[4096];
-	ssize_t n;
+	ssize_t n = 1;
 
-	snprintf(a->ret->version, sizeof(a->ret->version), "unknown");
-	/* Pieces overlap, so that no version lies across two. */
-	for (uint64_t at = 0; s && at < MIN(s->size, (uint64_t)RODATA_MAX); at += sizeof(text) - 64) {
+	for (uint64_t at = 0; s && n > 0 && at < MIN(s->size, (uint64_t)RODATA_MAX); at += sizeof(text) - 64) {
 		n = binary_read(a->file->binary, s->offset + at, text, MIN(sizeof(text), s->size - at));
-		if (n <= 0 || luajit_take_version(text, (size_t)n, a->ret->version))
-			return;
+		if (n > 0 && take(text, (size_t)n, to))
+			return true;
 	}
+	return false;
+}
+
+/* jit.prngstate, of OpenResty's alone: its traces are placed by a generator that jit_State has. */
+static bool luajit_take_prngstate(const char *text, size_t len, char *to)
+{
+	static const char name[] = "prngstate";
+
+	(void)to;
+	return memmem(text, len, name, sizeof(name) - 1);
 }
 
 static int luajit_attach_found(struct luajit_attaching *a)
@@ -337,7 +346,8 @@ int luajit_attach(const struct runtime_file *file, struct memory *m, struct runt
 	uint32_t i = 0, seen = file->seen ? file->seen->nr : 0;
 	int err;
 
-	luajit_attach_version(&a);
+	snprintf(ret->version, sizeof(ret->version), "unknown");
+	luajit_find_text(&a, luajit_take_version, ret->version);
 	if (file->binary->machine != EM_X86_64) {
 		snprintf(why, RUNTIME_WHY_MAX, "LuaJIT %s: its frames are known on x86-64 only", ret->version);
 		return -ENOTSUP;
@@ -360,7 +370,7 @@ int luajit_attach(const struct runtime_file *file, struct memory *m, struct runt
 	luajit_find_parts(&a);
 	luajit_describe_parts(&a);
 	luajit_plan(&a, &ret->walk);
-	luajit_stamp_attach(m, a.jit_base, ret);
+	luajit_stamp_attach(m, a.jit_base, !luajit_find_text(&a, luajit_take_prngstate, NULL), ret);
 	ret->loop[ret->nr_loops++] = a.vm;
 	return 0;
 }

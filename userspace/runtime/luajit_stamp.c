@@ -5,8 +5,10 @@
  * flushed (lj_mcode.c): until then, no address is of two traces. For the first area
  * after a flush a random address is chosen (mcode_alloc), which changes the state
  * of the generator, PRNGState of struct global_State (since 2020). It changes at
- * other times, too: whenever the recording of a trace is given up (lj_trace.c,
+ * other times, too: for each 128 new strings or so (lj_str.c), when memory is
+ * sought (lj_alloc.c), when the recording of a trace is given up (lj_trace.c,
  * penalty_pc). While it is the same, nothing was replaced.
+ * OpenResty's places traces by another generator, in its jit_State: it has none.
  */
 #include "base/cleanup.h"
 #include "runtime/luajit.h"
@@ -22,14 +24,14 @@ static bool luajit_is_string(struct memory *m, uint64_t at)
 	return memory_u64(m, at, &string) == 0 && memory_u8(m, string + LUAJIT_GCT, &type) == 0 && type == LUAJIT_STRING;
 }
 
-void luajit_stamp_attach(struct memory *m, uint64_t jit_base, struct runtime_attached *ret)
+void luajit_stamp_attach(struct memory *m, uint64_t jit_base, bool tells, struct runtime_attached *ret)
 {
 	const uint64_t at = ret->param[LUAJIT_PARAM_GLOBAL] + jit_base + PRNG_OFF;
 
 	ret->walk.root_off = (int32_t)(jit_base + PRNG_OFF);
 	ret->walk.root_keep = 1;
 	/* Without a generator, gcroot is in its place. */
-	if (luajit_is_string(m, at + PRNG_BYTES) && !luajit_is_string(m, at))
+	if (tells && luajit_is_string(m, at + PRNG_BYTES) && !luajit_is_string(m, at))
 		ret->param[LUAJIT_PARAM_PRNG] = jit_base + PRNG_OFF;
 }
 

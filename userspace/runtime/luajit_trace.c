@@ -373,7 +373,7 @@ static int luajit_trace_code(const struct runtime_attached *a, struct memory *m,
 	c->end = l.t.mcode + l.t.szmcode;
 	c->kind = LUAJIT_CODE_TRACE;
 	luajit_identify(&l.t, c);
-	if (!memcmp(ret->known, c->identity, sizeof(c->identity)) && ret->known_epoch == c->stamp)
+	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
 		return -EALREADY;
 	return luajit_describe(&l, array);
 }

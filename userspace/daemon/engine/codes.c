@@ -248,7 +248,7 @@ bool codes_want(struct codes *t, uint64_t pc, struct codes_when when, uint64_t n
 				      .flags = RUNTIME_CODE};
 	if (e->code) {
 		memcpy(ret->cookie + 1, e->code->identity, sizeof(e->code->identity));
-		ret->cookie[RUNTIME_COOKIE_EPOCH] = e->code->stamp ? e->code->stamp : e->seen_epoch;
+		ret->cookie[RUNTIME_COOKIE_EPOCH] = e->seen_epoch;
 	}
 	return true;
 }
@@ -286,10 +286,10 @@ static const struct code_entry *codes_find_same(const struct codes *t, const str
 	return code_entry_is_same(e, c) ? e : NULL;
 }
 
-/* Without an epoch: whether what is found in a place may have come there a moment ago. */
+/* Whether what is found in a place may have come there a moment ago: with an epoch, only what is said to. */
 static bool codes_come_and_go(const struct codes *t, const struct runtime_code *c, uint64_t now)
 {
-	return !c->epoch && (c->flags & RUNTIME_CODE_FLEETING || codes_have_gone(t, now));
+	return c->flags & RUNTIME_CODE_FLEETING || (!c->epoch && codes_have_gone(t, now));
 }
 
 /*

@@ -289,6 +289,20 @@ START_TEST(a_function_that_nothing_names_is_called_by_its_place)
 }
 END_TEST
 
+START_TEST(lines_that_do_not_fit_are_not_known)
+{
+	memset(&function, 0, sizeof(function));
+	for (uint32_t i = 0; i < RUNTIME_LINES_MAX - 1; i++)
+		ck_assert(runtime_add_line(&function, i, 1 + i));
+	ck_assert(runtime_add_line(&function, 5000, RUNTIME_LINES_MAX - 1)); /* it goes on */
+	ck_assert(!runtime_add_line(&function, 6000, 7));
+	ck_assert(!runtime_add_line(&function, 7000, 8));
+	ck_assert_uint_eq(function.nr_lines, RUNTIME_LINES_MAX);
+	ck_assert_uint_eq(function.lines[RUNTIME_LINES_MAX - 1].position, 6000);
+	ck_assert_uint_eq(function.lines[RUNTIME_LINES_MAX - 1].line, 0);
+}
+END_TEST
+
 START_TEST(links_that_lead_nowhere_end_the_walk)
 {
 	static const uint64_t links[] = {0, 8 | LUAJIT_FRAME_C, 0x100000000 | LUAJIT_FRAME_CONT, WORLD - 64, 4, UINT64_MAX};
@@ -499,6 +513,7 @@ Suite *runtime_luajit_suite(void)
 	tcase_add_test(t, another_prototype_in_the_same_place_is_not_named);
 	tcase_add_test(t, a_chunk_in_the_place_of_another_one_is_not_named_after_it);
 	tcase_add_test(t, a_function_that_nothing_names_is_called_by_its_place);
+	tcase_add_test(t, lines_that_do_not_fit_are_not_known);
 	tcase_add_test(t, links_that_lead_nowhere_end_the_walk);
 	tcase_add_test(t, a_trace_has_the_functions_of_its_snapshots);
 	tcase_add_test(t, a_sample_and_a_trace_have_the_stamp_of_their_time);

@@ -37,16 +37,6 @@ static uint32_t luajit_line_bytes(const struct luajit_proto *p)
 	return p->numline < 256 ? 1 : p->numline < 65536 ? 2 : 4;
 }
 
-static bool luajit_add_line(struct runtime_function *f, uint32_t position, uint32_t line)
-{
-	if (f->nr_lines && f->lines[f->nr_lines - 1].line == line)
-		return true;
-	if (f->nr_lines == RUNTIME_LINES_MAX)
-		return false;
-	f->lines[f->nr_lines++] = (struct runtime_line){.position = position, .line = line};
-	return true;
-}
-
 static uint32_t luajit_line_at(const struct luajit_proto *p, const uint8_t *bytes, uint32_t i)
 {
 	uint32_t width = luajit_line_bytes(p), line = 0;
@@ -63,7 +53,7 @@ int luajit_lines(struct memory *m, const struct luajit_proto *p, struct runtime_
 	ret->nr_lines = 0;
 	if (!p->lineinfo)
 		return 0;
-	luajit_add_line(ret, 0, p->firstline);
+	runtime_add_line(ret, 0, p->firstline);
 	/* Instruction 0 is the function's head, and has no entry. */
 	for (uint32_t i = 0; i < n; i += PIECE / width) {
 		uint32_t nr = MIN(n - i, PIECE / width);
@@ -71,11 +61,10 @@ int luajit_lines(struct memory *m, const struct luajit_proto *p, struct runtime_
 		if (memory_read(m, p->lineinfo + (uint64_t)i * width, bytes, (size_t)nr * width))
 			return -EFAULT;
 		for (uint32_t k = 0; k < nr; k++)
-			if (!luajit_add_line(ret, i + k + 1, luajit_line_at(p, bytes, k)))
+			if (!runtime_add_line(ret, i + k + 1, luajit_line_at(p, bytes, k)))
 				return 0;
 	}
 	/* Behind the last one nothing is known: a position that is not. */
-	if (ret->nr_lines < RUNTIME_LINES_MAX)
-		ret->lines[ret->nr_lines++] = (struct runtime_line){.position = p->sizebc};
+	runtime_add_line(ret, p->sizebc, 0);
 	return 0;
 }

@@ -39,16 +39,6 @@ static int function_find_file(struct memory *m, struct php_function *f)
 
 /* --- lines --- */
 
-/* The last row that there is room for says that what follows is unknown. */
-static void line_add(struct runtime_function *ret, uint32_t position, uint32_t line)
-{
-	if (ret->nr_lines == RUNTIME_LINES_MAX || (ret->nr_lines && ret->lines[ret->nr_lines - 1].line == line))
-		return;
-	if (ret->nr_lines == RUNTIME_LINES_MAX - 1)
-		line = 0;
-	ret->lines[ret->nr_lines++] = (struct runtime_line){position, line};
-}
-
 /* Of operands: nothing, or one bit. */
 static bool op_type_is_sound(uint8_t type)
 {
@@ -81,7 +71,7 @@ static int lines_read_batch(struct memory *m, const struct php_function *f, uint
 
 		if (!op_is_sound(op))
 			return -ESTALE;
-		line_add(ret, from + i + 1, op_line(f, op));
+		runtime_add_line(ret, from + i + 1, op_line(f, op));
 	}
 	return r;
 }
@@ -94,13 +84,13 @@ static void lines_read(struct memory *m, const struct php_function *f, struct ru
 
 	ret->nr_lines = 0;
 	ret->start_line = (uint32_t)f->place;
-	line_add(ret, 0, ret->start_line);
+	runtime_add_line(ret, 0, ret->start_line);
 	for (uint32_t i = 0; i < nr && r == 0 && ret->nr_lines < RUNTIME_LINES_MAX; i += BATCH)
 		r = lines_read_batch(m, f, i, MIN(BATCH, nr - i), ret);
 	if (r < 0)
 		ret->nr_lines = 1;
 	if (r < 0 || nr == PHP_OPCODES_MAX)
-		line_add(ret, r < 0 ? 1 : nr + 1, 0);
+		runtime_add_line(ret, r < 0 ? 1 : nr + 1, 0);
 }
 
 static int decode_delegate(struct runtime_function *ret)

@@ -86,12 +86,7 @@ static bool puclua_add_line(const struct puclua_proto *p, struct runtime_functio
 	/* Of a file's main function, no last line is written down. */
 	if (known < p->linedefined || (p->linedefined && known > p->lastlinedefined))
 		known = 0;
-	if (f->nr_lines && f->lines[f->nr_lines - 1].line == known)
-		return true;
-	if (f->nr_lines == RUNTIME_LINES_MAX)
-		return false;
-	f->lines[f->nr_lines++] = (struct runtime_line){.position = position, .line = known};
-	return true;
+	return runtime_add_line(f, position, known);
 }
 
 /* 5.1 to 5.3: the line of each instruction. -EFAULT. */
@@ -150,7 +145,7 @@ int puclua_lines(struct memory *m, const struct puclua_proto *p, struct runtime_
 		return 0;
 	err = p->l->pt.abslineinfo ? puclua_lines_deltas(m, p, nr, ret) : puclua_lines_each(m, p, nr, ret);
 	/* Behind the last one nothing is known: a position that is not. */
-	if (!err && ret->nr_lines < RUNTIME_LINES_MAX)
-		ret->lines[ret->nr_lines++] = (struct runtime_line){.position = p->sizecode};
+	if (!err)
+		runtime_add_line(ret, p->sizecode, 0);
 	return err;
 }

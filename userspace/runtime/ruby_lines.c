@@ -55,10 +55,7 @@ static int lines_add(struct lines *l, uint32_t position)
 	if (!line && to->nr_lines)
 		return 0;
 	line = line ? line : to->start_line;
-	if (to->nr_lines && to->lines[to->nr_lines - 1].line == line)
-		return 0;
-	to->lines[to->nr_lines++] = (struct runtime_line){.position = position, .line = line};
-	return 0;
+	return !runtime_add_line(to, position, line);
 }
 
 /* Ranks: how many rows begin up to the position. */

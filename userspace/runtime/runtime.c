@@ -10,6 +10,19 @@ const struct runtime_ops *const runtime_list[] = {
 	&runtime_v8, &runtime_beam, &runtime_dotnet, &runtime_luajit, &runtime_puclua, NULL,
 };
 
+bool runtime_add_line(struct runtime_function *f, uint32_t position, uint32_t line)
+{
+	const uint32_t n = f->nr_lines;
+
+	if (n && f->lines[n - 1].line == line)
+		return true;
+	if (n == RUNTIME_LINES_MAX)
+		return false;
+	f->lines[n] = (struct runtime_line){.position = position, .line = n == RUNTIME_LINES_MAX - 1 ? 0 : line};
+	f->nr_lines++;
+	return f->nr_lines < RUNTIME_LINES_MAX;
+}
+
 const char *runtime_walk_end_name(uint32_t end)
 {
 	static const char *const names[] = {

@@ -301,6 +301,12 @@ extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runt
 extern const struct runtime_ops *const runtime_list[]; /* NULL-terminated */
 #define RUNTIMES_MAX 16
 
+/*
+ * Decoders: where a line begins, by position. One that goes on is not added again; the last row that there is room for says
+ * that what follows is not known. false: there is no room for more.
+ */
+bool runtime_add_line(struct runtime_function *f, uint32_t position, uint32_t line);
+
 const char *runtime_walk_end_name(uint32_t end); /* of enum otp_walk_end; NULL past the end */
 /*
  * The index in runtime_list whose markers the file defines; -ENOENT. Cost: a few reads of its hash table; of a static

@@ -281,6 +281,8 @@ static void v8_lines_by_bytecode(const struct v8 *v, struct memory *m, uint64_t 
 		/* Until its first place, a function is where it begins. */
 		ret->lines[ret->nr_lines++] = (struct runtime_line){ret->nr_lines ? position : 1, line};
 	}
+	if (ret->nr_lines == RUNTIME_LINES_MAX)
+		ret->lines[RUNTIME_LINES_MAX - 1].line = 0;
 }
 
 static void v8_function_lines(const struct v8 *v, struct memory *m, const struct runtime_frame *f,

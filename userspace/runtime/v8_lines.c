@@ -35,8 +35,9 @@ static void v8_lines_begin(struct v8_lines_scan *s, uint32_t at)
 		return;
 	if (at <= s->from)
 		l->nr = 0;
-	l->row[l->nr].at = at;
-	l->row[l->nr++].line = s->line + 1;
+	/* Of the last one that there is room for, the end is not known. */
+	l->row[l->nr] = (__typeof__(l->row[0])){.at = at, .line = l->nr == RUNTIME_LINES_MAX - 1 ? 0 : s->line + 1};
+	l->nr++;
 }
 
 static void v8_lines_scan(struct v8_lines_scan *s, const uint8_t *text, uint32_t nr, bool wide, uint32_t at)

@@ -32,7 +32,7 @@ static bool beam_ranges_ascend(struct memory *m, const struct beam_ranges *r)
 	if (memory_read(m, r->modules, range, n * 16))
 		return false;
 	for (uint64_t i = 0; i < n; i++) {
-		if (range[2 * i] < last || range[2 * i + 1] <= range[2 * i])
+		if (range[2 * i] < last || range[2 * i + 1] < range[2 * i])
 			return false;
 		last = range[2 * i + 1];
 	}

@@ -259,6 +259,20 @@ START_TEST(top_frames_have_no_caller)
 }
 END_TEST
 
+/* A fault, and a goroutine that is to be preempted: where it goes on is no return address. */
+START_TEST(what_a_signal_has_called_was_not_called_from_its_caller)
+{
+	open_as(GO_1_20);
+	set_flags(15, 0);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x48).flags, 0);
+	rename_function("runtime.sigpanic");
+	ck_assert_int_eq(row_at(TINY_CODE + 0x48).flags, ROW_INJECTED);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x48).reg[RIP].n, -8);
+	rename_function("runtime.asyncPreempt.abi0");
+	ck_assert_int_eq(row_at(TINY_CODE + 0x48).flags, ROW_INJECTED);
+}
+END_TEST
+
 START_TEST(what_leaves_its_stack_says_so_where_it_calls)
 {
 	open_as(GO_1_20);
@@ -276,13 +290,13 @@ END_TEST
 /* nanotime1: whichever stack it is on. */
 START_TEST(a_kept_stack_pointer_leads_back_from_another_stack)
 {
-	static const uint8_t keep[][3] = {{0x49, 0x89, 0xe4}, {0x48, 0x89, 0xe5}}, reg[] = {12, 6};
+	static const uint8_t keep[][3] = {{0x49, 0x89, 0xe4}, {0x48, 0x89, 0xe5}, {0x48, 0x89, 0xe3}}, reg[] = {12, 6, 3};
 	struct row row;
 
-	open_as(_i ? GO_1_2 : GO_1_20);
+	open_as(_i == 1 ? GO_1_2 : GO_1_20);
 	memcpy(file.tiny.image + TINY_CODE + 0x49, keep[_i], 3);
 	memcpy(file.tiny.image + TINY_CODE + 0x50, (const uint8_t[]){0xe8, 1, 2, 3, 4}, 5);
-	if (_i)
+	if (_i == 1)
 		rename_function("runtime.nanotime1");
 	else
 		set_flags(0, GO_WRITES_SP);
@@ -347,8 +361,9 @@ Suite *go_table_suite(void)
 	tcase_add_loop_test(t, rows_are_exact_in_leaves_prologues_and_bodies, 0, GO_FORMAT_NR);
 	tcase_add_test(t, frame_pointer_counts_from_the_store_on);
 	tcase_add_test(t, top_frames_have_no_caller);
+	tcase_add_test(t, what_a_signal_has_called_was_not_called_from_its_caller);
 	tcase_add_test(t, what_leaves_its_stack_says_so_where_it_calls);
-	tcase_add_loop_test(t, a_kept_stack_pointer_leads_back_from_another_stack, 0, 2);
+	tcase_add_loop_test(t, a_kept_stack_pointer_leads_back_from_another_stack, 0, 3);
 	tcase_add_test(t, a_frame_pointer_is_no_kept_stack_pointer);
 	tcase_add_test(t, what_stands_for_a_function_that_left_is_another_or_itself);
 	tcase_add_test(t, code_without_depths_is_left_to_other_tables);

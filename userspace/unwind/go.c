@@ -14,6 +14,7 @@ enum go_role {
 	GO_ROOT,     /* it has no caller */
 	GO_LEAVES,   /* what it calls runs on another stack, and returns to it */
 	GO_ABANDONS, /* likewise, and never returns: a root, as to Go's own tracebacks */
+	GO_INJECTED, /* a signal's handler has put the call in: runtime/signal_amd64.go, pushCall, and preparePanic */
 };
 
 /*
@@ -27,7 +28,8 @@ static const struct {
 	{"runtime.cgocallback", GO_PLAIN}, {"runtime.cgocallback_gofunc", GO_PLAIN}, {"runtime.mstart", GO_PLAIN},
 	{"runtime.goexit", GO_ROOT},	   {"runtime.rt0_go", GO_ROOT},		     {"runtime.systemstack", GO_LEAVES},
 	{"runtime.asmcgocall", GO_LEAVES}, {"runtime.mcall", GO_ABANDONS},	     {"runtime.morestack", GO_ABANDONS},
-	{"runtime.nanotime1", GO_LEAVES},  {"runtime.walltime1", GO_LEAVES},
+	{"runtime.nanotime1", GO_LEAVES},  {"runtime.walltime1", GO_LEAVES},	     {"runtime.sigpanic", GO_INJECTED},
+	{"runtime.asyncPreempt", GO_INJECTED}, {"runtime.debugCallV1", GO_INJECTED}, {"runtime.debugCallV2", GO_INJECTED},
 };
 
 /* A name of the table may have a suffix: .abi0 */
@@ -150,5 +152,7 @@ int go_row(const struct arch *arch, struct binary *b, uint64_t vaddr, struct row
 	r = go_plain_row(arch, t, &f, vaddr, ret);
 	if (r == 0 && role == GO_ROOT)
 		ret->reg[ret->ra].kind = RULE_UNDEFINED;
+	if (r == 0 && role == GO_INJECTED)
+		ret->flags |= ROW_INJECTED;
 	return r;
 }

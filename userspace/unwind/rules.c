@@ -177,7 +177,8 @@ static bool pack_cfa(const struct arch *arch, struct binary *b, const struct row
 static bool pack(const struct arch *arch, struct binary *b, const struct row *row, struct packed *p)
 {
 	p->nr = 0;
-	p->flags = row->flags;
+	p->flags = (uint8_t)row->flags;
+	p->injected = !!(row->flags & ROW_INJECTED);
 	if (row->flags & ROW_SIGNAL || !pack_ra(arch, row, p) || !pack_cfa(arch, b, row, p))
 		return false;
 	/* Another column than the usual one is somebody else's convention. */

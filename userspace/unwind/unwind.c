@@ -264,6 +264,7 @@ static int unwind_by_row(struct unwinder *u, struct cursor *c, struct binary *b,
 	if (f->packed->flags & ROW_SIGNAL)
 		unwind_mark_signal(c);
 	step = f->wide ? step_row(c, b, f->wide) : step_packed(c, f->packed);
+	c->exact |= step == 1 && f->packed->injected;
 	if (!step && flags & ROW_RETURNS && !unwind_end_is_root(c->out->end))
 		return cursor_cut(c, UNWIND_SWITCHED);
 	/* After a frame pointer's step only the frame pointer is known, and it leads to the next frame. */

@@ -226,25 +226,26 @@ static uint64_t go_saved_from(struct binary *b, uint64_t moved)
 }
 
 /*
- * mov %rsp,%r12, or until Go 1.16 mov %rsp,%rbp, which behind push %rbp only makes a frame; the vDSO keeps both registers
- * as every C function does.
+ * mov %rsp,%r12, %rbx (callCgoMmap and the like), or until Go 1.16 %rbp, which behind push %rbp only makes a frame; what is
+ * called keeps them, as every C function does.
  */
 static uint64_t go_keeps_sp(struct binary *b, uint64_t start, uint64_t vaddr, uint8_t *ret_reg)
 {
-	static const uint8_t in_r12[] = {0x49, 0x89, 0xe4}, in_rbp[] = {0x48, 0x89, 0xe5};
+	static const struct { uint8_t code[3], reg; } keeps[] = {
+		{{0x49, 0x89, 0xe4}, R12}, {{0x48, 0x89, 0xe3}, RBX}, {{0x48, 0x89, 0xe5}, RBP}};
 	uint8_t code[64];
 	size_t len = vaddr > start ? MIN(vaddr - start, sizeof(code)) : 0;
 
 	if (!len || binary_read_vaddr(b, start, code, len) != (ssize_t)len)
 		return 0;
-	for (size_t at = 0; at + sizeof(in_r12) <= len; at++) {
-		const bool r12 = !memcmp(code + at, in_r12, sizeof(in_r12));
-
-		if (!r12 && (memcmp(code + at, in_rbp, sizeof(in_rbp)) || (at && code[at - 1] == 0x55)))
-			continue;
-		*ret_reg = r12 ? R12 : RBP;
-		return start + at + sizeof(in_r12);
-	}
+	for (size_t at = 0; at + sizeof(keeps[0].code) <= len; at++)
+		for (size_t i = 0; i < ARRAY_SIZE(keeps); i++) {
+			if (memcmp(code + at, keeps[i].code, sizeof(keeps[i].code)) ||
+			    (keeps[i].reg == RBP && at && code[at - 1] == 0x55))
+				continue;
+			*ret_reg = keeps[i].reg;
+			return start + at + sizeof(keeps[i].code);
+		}
 	return 0;
 }
 

@@ -344,6 +344,7 @@ struct otp_walker {
 	struct otp_walk_ready ready;
 	__u64 at, last, node, root;
 	__u64 sp; /* of the thread; 0: unknown. Set by who walks */
+	__u64 tls;
 	__u64 seek; /* CALL: where on its stack the next root is sought */
 	/* SLOTS. Registers in DWARF numbering, and the pc: set by who walks */
 	__u64 pc, regs[OTP_WALK_REGS];
@@ -878,6 +879,15 @@ static __always_inline int otp_walk_innermost(struct otp_walker *w)
 	return 0;
 }
 
+/*
+ * Whether an address may be a frame of the thread. C libraries have the stack of a thread that the program began below
+ * what its TLS register points to: what lies above is another one's.
+ */
+static __always_inline int otp_walk_on_own_stack(const struct otp_walker *w, __u64 at)
+{
+	return at >= w->sp && (w->sp >= w->tls || at < w->tls);
+}
+
 /* To the first frame of a node. One whose C frame is not on the thread's stack is not the thread's, or does not run. */
 static __always_inline int otp_walk_enter_slots(struct otp_walker *w)
 {
@@ -887,7 +897,7 @@ static __always_inline int otp_walk_enter_slots(struct otp_walker *w)
 	    otp_walk_pointer(w, &w->c_frame, w->node + p->slots.c_frame))
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
 	w->c_frame &= ~OTP_WALK_SLOT_TYPES;
-	if (!w->c_frame || w->c_frame < w->sp)
+	if (!w->c_frame || !otp_walk_on_own_stack(w, w->c_frame))
 		return otp_walk_over(w, OTP_WALK_END_DONE);
 	if (!w->nodes++ && otp_walk_innermost(w))
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
@@ -1274,6 +1284,7 @@ static __always_inline int otp_walk_begin(struct otp_walker *w, __u64 tls)
 	if (!w->taken)
 		w->reads = 0;
 	w->end = OTP_WALK_END_FRAMES; /* unless a step ends the walk before */
+	w->tls = tls;
 	w->frames = w->root_words = w->nodes = 0;
 	w->base = w->window = 0;
 	__builtin_memset(w->held, 0, sizeof(w->held));

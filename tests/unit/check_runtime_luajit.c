@@ -20,6 +20,7 @@ static struct runtime_code_made made;
 static struct runtime_function function;
 static struct runtime_frame frame[16];
 static char why[RUNTIME_WHY_MAX];
+static uint64_t tls;
 
 static void setup(void)
 {
@@ -31,6 +32,7 @@ static void setup(void)
 	ck_assert(file);
 	ck_assert_int_eq(lw_attach(file, &seen, &attached, why), 0);
 	memset(&walker, 0, sizeof(walker));
+	tls = 0;
 	walker.sp = LW_STACK;
 	walker.pc = LW_VM + 0x20;
 	walker.regs[1] = LW_BASE(LW_SLOTS, 2);
@@ -51,7 +53,7 @@ static uint32_t walk(uint32_t position)
 	ck_assert(otp_walk_sound(&w));
 	walker.taken = 0;
 	otp_walk_prepare(&walker.ready, &attached.walk);
-	otp_walk_run(&walker, 0, 1, 0);
+	otp_walk_run(&walker, tls, 1, 0);
 	memcpy(&head, walker.out, sizeof(head));
 	for (uint32_t i = 0; i < head.frames && i < ARRAY_SIZE(frame); i++) {
 		walked_words(&walker, &head, i, &words);
@@ -213,6 +215,19 @@ START_TEST(a_thread_whose_stack_has_no_frame_of_the_interpreter_is_not_walked)
 	walker.sp = LW_STACK;
 	put64(LW_MAIN + LUAJIT_L_C_FRAME, 0);
 	ck_assert_uint_eq(walk(0), 0);
+}
+END_TEST
+
+/* One state for each thread: the one that was found may run on another thread's stack, above this one's. */
+START_TEST(a_state_that_runs_on_another_thread_is_not_walked)
+{
+	tls = LW_C_FRAME + 0x800; /* of a thread, above its stack */
+	ck_assert_uint_eq(walk(0), 3);
+	tls = LW_STACK + 0x100; /* below the C frame */
+	ck_assert_uint_eq(walk(0), 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	tls = LW_STACK - 0x1000; /* of the main thread, anywhere below */
+	ck_assert_uint_eq(walk(0), 3);
 }
 END_TEST
 
@@ -507,6 +522,7 @@ Suite *runtime_luajit_suite(void)
 	tcase_add_test(t, a_link_that_is_not_written_yet_is_that_of_the_register);
 	tcase_add_test(t, compiled_code_has_the_frame_in_the_root_and_tells_the_place);
 	tcase_add_test(t, a_thread_whose_stack_has_no_frame_of_the_interpreter_is_not_walked);
+	tcase_add_test(t, a_state_that_runs_on_another_thread_is_not_walked);
 	tcase_add_test(t, a_coroutine_goes_on_in_its_resumer);
 	tcase_add_test(t, a_function_of_variable_arguments_is_one_frame);
 	tcase_add_test(t, a_c_function_has_no_frame_of_its_own);

@@ -276,6 +276,24 @@ START_TEST(deoptimization_data_that_makes_no_sense_leaves_calls)
 }
 END_TEST
 
+/* As is the return address of a frame of code that is wrong by now. */
+START_TEST(at_its_exits_code_is_where_they_are_left_from)
+{
+	uint64_t chain[4];
+
+	setup_row((uint16_t)_i);
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(frames_at(VW_EXITS), 2); /* the eager one, at its jump */
+	ck_assert_uint_eq(code_chain(&made, VW_CODE_START + VW_EXITS + V8_EXIT_BYTES, true, chain), 2);
+	ck_assert_uint_eq(chain[0], VW_SHARED(1));
+	ck_assert_uint_eq(chain[1], VW_SHARED(0));
+	ck_assert_uint_eq(runtime_code_node_at(&made.code, made.rows, VW_CODE_START + VW_EXITS + V8_EXIT_BYTES, true),
+			  runtime_code_node_at(&made.code, made.rows, VW_CODE_START + VW_CALL, true));
+	ck_assert_uint_eq(runtime_code_node_at(&made.code, made.rows, VW_CODE_START + VW_EXITS + 2 * V8_EXIT_BYTES, false),
+			  RUNTIME_NO_NODE);
+}
+END_TEST
+
 START_TEST(a_place_behind_the_code_is_left_out)
 {
 	v8_put_smi(VW_DEOPT(v8_rows[VW_ROW].deopt_inlining + 9), INT32_MAX);
@@ -1296,6 +1314,29 @@ START_TEST(webassembly_has_a_frame_by_its_own_instructions_or_by_a_call)
 END_TEST
 
 /* More returns than a region has words for: what lies behind them has a frame. */
+/* As Maglev makes it: each return has an epilogue of its own. */
+START_TEST(each_of_many_returns_leads_to_the_caller)
+{
+	static const uint8_t prologue[] = {0x55, 0x48, 0x89, 0xe5, 0x56};
+	static const uint8_t epilogue[] = {0x48, 0x8b, 0xe5, 0x5d, 0x49, 0x83, 0xf8, 0x02, 0x0f, 0x8f, 3, 0, 0, 0, 0xc2, 0x10, 0,
+					   0x41, 0x5a, 0x4a, 0x8d, 0x24, 0xc4, 0x41, 0x52, 0xc3};
+
+	put32(VW_CODE(&v8_rows[VW_ROW]) - 1 + v8_rows[VW_ROW].code_size, 0x400);
+	put32(VW_CODE(&v8_rows[VW_ROW]) - 1 + v8_rows[VW_ROW].code_flags, v8_rows[VW_ROW].kind_maglev);
+	put(VW_CODE_START, prologue, sizeof(prologue));
+	for (uint32_t i = 0; i < 18; i++)
+		put(VW_CODE_START + 0x80 + 48 * i, epilogue, sizeof(epilogue));
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+	ck_assert_uint_eq(made.code.kind, V8_OPTIMIZED);
+	for (uint32_t i = 0; i < 18; i++) {
+		ck_assert_uint_eq(caller_at(0x80 + 48 * i), 0x111);
+		ck_assert_uint_eq(caller_at(0x80 + 48 * i + 4), 0x222);
+		ck_assert_uint_eq(caller_at(0x80 + 48 * i + 14), 0x222);
+		ck_assert_uint_eq(caller_at(0x80 + 48 * i + sizeof(epilogue)), 0x111);
+	}
+}
+END_TEST
+
 START_TEST(code_with_many_returns_has_a_frame_behind_them)
 {
 	static const uint8_t epilogue[] = {0x48, 0x8b, 0xe5, 0x5d, 0xc3};
@@ -1372,6 +1413,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_call_of_many_arguments_is_its_positions);
 	tcase_add_test(t, a_position_of_another_function_parts_those_around_it);
 	tcase_add_loop_test(t, deoptimization_data_that_makes_no_sense_leaves_calls, 0, VW_ROWS);
+	tcase_add_loop_test(t, at_its_exits_code_is_where_they_are_left_from, 0, VW_ROWS);
 	tcase_add_test(t, a_place_behind_the_code_is_left_out);
 	tcase_add_loop_test(t, what_lies_between_two_functions_is_the_one_around_both, 0, ARRAY_SIZE(betweens));
 	tcase_add_test(t, a_loop_belongs_to_the_function_that_checks_in_it);
@@ -1401,6 +1443,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, what_is_inlined_into_webassembly_is_told_by_its_calls);
 	tcase_add_test(t, inlinings_of_webassembly_that_lead_in_a_circle_are_left_out);
 	tcase_add_test(t, webassembly_has_a_frame_by_its_own_instructions_or_by_a_call);
+	tcase_add_test(t, each_of_many_returns_leads_to_the_caller);
 	tcase_add_test(t, code_with_many_returns_has_a_frame_behind_them);
 	tcase_add_test(t, what_makes_a_frame_of_webassembly_leads_to_its_caller);
 	suite_add_tcase(s, t);

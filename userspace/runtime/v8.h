@@ -144,10 +144,12 @@ enum v8_kind {
 /*
  * Words of a region: events, two a word, the first in the low half, sorted: an
  * offset << 8 | from there on, how deep the return address lies in words above
- * the stack pointer, or V8_FRAMED.
+ * the stack pointer, or V8_FRAMED. V8_AGAIN: there begin, once more, the events up
+ * to the last V8_FRAMED before it, from behind the one before that.
  */
 #define V8_EVENTS (2 * RUNTIME_CODE_WORDS)
 #define V8_FRAMED   0xffu /* it is above the frame pointer */
+#define V8_AGAIN    0xfeu
 #define V8_IN_REG   0xe0u /* | register, as DWARF counts them: it is there */
 
 static inline const struct v8 *v8_of(const struct runtime_attached *a)
@@ -355,6 +357,7 @@ struct v8_anchor {
 };
 struct v8_anchors {
 	uint32_t nr, nr_paths;
+	bool full; /* one had no room */
 	struct v8_anchor row[V8_ANCHORS_MAX];
 	struct v8_path path[V8_PATHS_MAX];
 };

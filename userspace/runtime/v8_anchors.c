@@ -35,6 +35,7 @@ int v8_path_add(struct v8_anchors *a, uint16_t outer, uint16_t function, int32_t
 
 void v8_anchor_add(struct v8_anchors *a, const struct v8_anchor *anchor)
 {
+	a->full |= a->nr == V8_ANCHORS_MAX;
 	if (a->nr < V8_ANCHORS_MAX)
 		a->row[a->nr++] = *anchor;
 }

@@ -14,6 +14,7 @@
 #include "unwind/x86_insn.h"
 
 #define INLINED_MAX 512
+#define NO_PATH_NODE (-1) /* nothing says which function it is */
 #define CODE_MAX    (256u << 10) /* of which instructions are read */
 #define CALL_MAX    48u		 /* bytes from a call's position to its return address */
 #define CALL_BYTES  16u		 /* of one whose return address is not known */
@@ -34,7 +35,8 @@ struct v8_opt {
 	struct v8_anchors anchors;
 	struct v8_anchor exits[V8_DEOPT_MAX];
 	struct v8_places places;
-	bool maglev;
+	bool maglev, partial; /* not all that was inlined is known */
+	uint32_t rows_end; /* behind it are the exits */
 	uint32_t code_len;
 	uint8_t code[CODE_MAX];
 };
@@ -148,7 +150,7 @@ static int v8_opt_path_node(struct v8_opt *o, uint16_t path, int32_t bytecode)
 	int32_t way[RUNTIME_CODE_DEPTH];
 	uint16_t function[RUNTIME_CODE_DEPTH];
 	uint32_t nr = 0, outer = 0;
-	int node = -1;
+	int node = NO_PATH_NODE;
 
 	for (; path != V8_NO_PATH && nr < RUNTIME_CODE_DEPTH; path = o->anchors.path[path].outer) {
 		function[nr] = o->anchors.path[path].function;
@@ -281,10 +283,17 @@ static void v8_opt_instructions(struct v8_opt *o)
 
 /* --- rows --- */
 
+/* What there is no room for is not known, nor what lies behind. */
 static void v8_opt_row(struct v8_opt *o, uint32_t at, int node)
 {
-	if (at < o->made->code.end - o->made->code.start)
-		runtime_code_add_row(o->made, at, node < 0 ? RUNTIME_NO_NODE : (uint32_t)node);
+	if (at < o->rows_end && runtime_code_add_row(o->made, at, node < 0 ? RUNTIME_NO_NODE : (uint32_t)node) == -E2BIG)
+		o->made->rows[RUNTIME_CODE_ROWS - 1].node = RUNTIME_NO_NODE;
+}
+
+/* A node that is not known: of the function itself, unless it may be one of those that were inlined. */
+static int v8_opt_or(const struct v8_opt *o, int node, int begin)
+{
+	return node >= 0 ? node : node == NO_PATH_NODE && !o->partial ? begin : -1;
 }
 
 /* Of a place between anchors, what a node next to it has in common with it: the node may say that it is elsewhere. */
@@ -321,11 +330,11 @@ static void v8_opt_rows(struct v8_opt *o)
 		int node = a->node != RUNTIME_NO_NODE ? (int)a->node : v8_opt_path_node(o, a->path, a->bytecode);
 
 		if (a->end > a->at)
-			v8_opt_row(o, a->at, node < 0 ? begin : node);
+			v8_opt_row(o, a->at, v8_opt_or(o, node, begin));
 		before = a->path != V8_NO_PATH ? a : before;
 		for (next = MAX(next, i + 1); next < as->nr && as->row[next].path == V8_NO_PATH;)
 			next++;
-		node = begin;
+		node = NO_PATH_NODE;
 		if (before && next < as->nr) {
 			struct v8_between b = v8_anchors_between(as, before, &as->row[next]);
 
@@ -335,8 +344,28 @@ static void v8_opt_rows(struct v8_opt *o)
 				v8_opt_keep_common(o, as->row[i + 1].node, &b);
 			node = v8_opt_path_node(o, b.path, b.bytecode);
 		}
-		v8_opt_row(o, a->end, node < 0 ? begin : node);
+		v8_opt_row(o, a->end, v8_opt_or(o, node, begin));
 	}
+}
+
+/*
+ * A frame of code that is wrong by now is marked by another return address: that of the exit by which it will be left
+ * (V8, deoptimizer.cc, ActivationsFinder; code-generator.cc, trampoline_pc). Its call would be before the exit.
+ */
+static void v8_opt_exit_rows(struct v8_opt *o)
+{
+	const uint64_t size = o->made->code.end - o->made->code.start;
+
+	if (!o->deopt.nr)
+		return;
+	o->rows_end = (uint32_t)MIN(size, (uint64_t)UINT32_MAX);
+	for (uint32_t i = 0; i < o->deopt.nr; i++) {
+		const struct v8_anchor a = v8_opt_entry(o, i);
+
+		v8_opt_row(o, o->deopt.exits + V8_EXIT_BYTES * i - (i >= o->deopt.eager),
+			   v8_opt_path_node(o, a.path, a.bytecode));
+	}
+	v8_opt_row(o, o->deopt.exits + V8_EXIT_BYTES * o->deopt.nr, -1);
 }
 
 /* --- code that has no deoptimization data any more --- */
@@ -421,6 +450,7 @@ static void v8_opt_begin(struct v8_opt *o, const struct v8 *v, struct memory *m,
 	o->memory = m;
 	o->made = made;
 	o->maglev = maglev;
+	o->partial = o->anchors.full = false;
 	o->nr = 0;
 }
 
@@ -450,18 +480,26 @@ static int v8_opt_identify(struct v8_opt *o)
 static int v8_opt_describe(struct v8_opt *o, uint64_t code)
 {
 	uint64_t table;
+	int err;
 
 	if (v8_opt_inlinings(o) || v8_field(o->memory, code, v8_row(o->v)->code_positions, &table))
 		return -EFAULT;
-	if (v8_deopt_open(o->v, o->memory, o->data, &o->deopt))
+	err = v8_deopt_open(o->v, o->memory, o->data, &o->deopt);
+	if (err)
 		o->deopt.nr = o->deopt.eager = 0;
+	o->partial = err == -E2BIG && o->nr;
+	o->rows_end = (uint32_t)MIN(o->made->code.end - o->made->code.start, (uint64_t)UINT32_MAX);
+	if (o->deopt.nr)
+		o->rows_end = MIN(o->rows_end, o->deopt.exits - !o->deopt.eager);
 	v8_opt_read_code(o);
 	v8_opt_calls(o);
 	v8_opt_places_of(o, table);
 	if (o->deopt.nr)
 		v8_opt_instructions(o);
+	o->partial |= o->anchors.full;
 	v8_anchors_sort(&o->anchors);
 	v8_opt_rows(o);
+	v8_opt_exit_rows(o);
 	return 0;
 }
 

@@ -94,18 +94,33 @@ static void v8_step_own_entered(const struct runtime_code *c, const struct runti
 
 /* --- frames --- */
 
+/* Of an epilogue that is like the last one before these events. */
+static uint32_t v8_step_state_again(const struct runtime_code *c, uint32_t nr, uint64_t into)
+{
+	uint32_t state = V8_FRAMED, begin, end = nr;
+
+	while (end && (runtime_code_half(c, end - 1) & 0xff) != V8_FRAMED)
+		end--;
+	for (begin = end ? end - 1 : 0; begin && (runtime_code_half(c, begin - 1) & 0xff) != V8_FRAMED;)
+		begin--;
+	for (uint32_t i = begin; i < end; i++)
+		if ((runtime_code_half(c, i) >> 8) - (runtime_code_half(c, begin) >> 8) <= into)
+			state = runtime_code_half(c, i) & 0xff;
+	return state;
+}
+
 static uint32_t v8_step_state(const struct runtime_code *c, uint64_t offset)
 {
-	uint32_t state = 1;
+	uint32_t state = 1, nr = 0, event, at = 0;
 
-	for (uint32_t i = 0; i < V8_EVENTS; i++) {
-		uint32_t event = runtime_code_half(c, i);
-
+	for (; nr < V8_EVENTS; nr++) {
+		event = runtime_code_half(c, nr);
 		if (!event || event >> 8 > offset)
 			break;
 		state = event & 0xff;
+		at = event >> 8;
 	}
-	return state;
+	return state == V8_AGAIN ? v8_step_state_again(c, nr, offset - at) : state;
 }
 
 /* The innermost frame, with the return address at a depth or in a register. */

@@ -41,8 +41,8 @@ FRAMED = {  # who calls whom in framed.erl
 }
 FRAME_POINTERS = ("+JPperf", "true")
 FRAME_POINTERS_SINCE = 13  # ERTS of OTP 25
-TERMS = {"terms:%s/2" % n for n in ("same", "less", "equal", "matched", "hashed", "got")}
-TERMS_CALLERS = ["terms:deep/4"] * 9 + ["terms:run/4", "terms:turns/3"]
+TERMS = {"terms:%s/2" % n for n in ("same", "less", "equal", "stored", "unequal", "both", "matched", "hashed", "got")}
+TERMS_CALLERS = ["terms:deep/2"] * 9 + ["terms:run/2", "terms:turns/3"]
 LABEL = "process.context.label.erlang.process"
 PROCESSES = {  # by a function that only this process runs
     "named:registered_leaf/2": "the_server",

@@ -646,6 +646,58 @@ START_TEST(what_lies_in_new_words_of_a_frame_is_no_caller)
 }
 END_TEST
 
+/* A frame of three words: C code is called in line, then by way of shared code, for its results; then a function. */
+static const uint8_t inline_calls[] = {
+	0xe8, 0, 0x10, 0, 0,		/* 28: call */
+	0x48, 0x83, 0xec, 0x18,		/* 2d: sub $24,%rsp */
+	0x48, 0x89, 0xe5,		/* 31: mov %rsp,%rbp */
+	0x48, 0x8d, 0x63, 0xc0,		/* 34: lea -64(%rbx),%rsp */
+	0xe8, 0, 0x10, 0, 0,		/* 38: call */
+	0x48, 0x89, 0xec,		/* 3d: mov %rbp,%rsp */
+	0x48, 0x89, 0x04, 0x24,		/* 40: mov %rax,(%rsp) */
+	0xe8, 0, 0x10, 0, 0,		/* 44: call */
+	0x48, 0x89, 0x44, 0x24, 0x08,	/* 49: mov %rax,8(%rsp) */
+	0xe8, 0, 0x10, 0, 0,		/* 4e: call */
+	0x48, 0x89, 0x03,		/* 53: mov %rax,(%rbx) */
+	0xe8, 0, 0x10, 0, 0,		/* 56: call */
+	0xb8, 0x3b, 0, 0, 0,		/* 5b: mov $NIL,%eax */
+	0x48, 0x89, 0x44, 0x24, 0x10,	/* 60: mov %rax,16(%rsp) */
+	0xc3,				/* 65: ret */
+};
+
+static const struct { uint32_t at; bool exact, below; } inline_places[] = {
+	{0x31, true, true}, {0x34, true, true}, {0x38, true, true}, {0x3d, false, true}, {0x40, true, true}, {0x49, false, true},
+	{0x49, true, true}, {0x53, false, true}, {0x56, true, true}, {0x5b, false, true}, {0x5b, true, false}, {0x65, true, false},
+};
+
+START_TEST(new_words_of_a_frame_are_old_while_c_code_is_called_for_them)
+{
+	const bool below = inline_places[_i].below;
+	struct runtime_step step;
+
+	put(BW_INFO(0, 0) + BEAM_INFO_BYTES, inline_calls, sizeof(inline_calls));
+	ck_assert_int_eq(step_from_frame(inline_places[_i].at, inline_places[_i].exact, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + (below ? 0x60 : 0x50));
+}
+END_TEST
+
+/* Another stack is left by the register that was set before it was taken; what else moves the stack pointer ends the frame. */
+START_TEST(a_frame_ends_where_the_stack_pointer_has_another_value)
+{
+	const uint64_t code_at = BW_INFO(0, 0) + BEAM_INFO_BYTES;
+	struct runtime_step step;
+
+	put(code_at, inline_calls, sizeof(inline_calls));
+	put(code_at + 0x3d - 0x28, "\x48\x89\xfc", 3); /* mov %rdi,%rsp */
+	ck_assert_int_eq(step_from_frame(0x40, true, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+	put(code_at, inline_calls, sizeof(inline_calls));
+	put(code_at + 0x34 - 0x28, "\x48\x8d\x65\xc0", 4); /* lea -64(%rbp),%rsp */
+	ck_assert_int_eq(step_from_frame(0x3d, false, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+}
+END_TEST
+
 START_TEST(a_frame_begins_behind_a_call_only)
 {
 	static const uint8_t indirect[] = {0xff, 0x15, 0, 0x10, 0, 0};
@@ -1209,6 +1261,8 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, a_function_with_too_many_ways_back_is_left_by_none);
 	tcase_add_test(t, a_stack_that_was_not_copied_has_no_caller);
 	tcase_add_loop_test(t, what_lies_in_new_words_of_a_frame_is_no_caller, 0, ARRAY_SIZE(frame_places));
+	tcase_add_loop_test(t, new_words_of_a_frame_are_old_while_c_code_is_called_for_them, 0, ARRAY_SIZE(inline_places));
+	tcase_add_test(t, a_frame_ends_where_the_stack_pointer_has_another_value);
 	tcase_add_test(t, a_frame_begins_behind_a_call_only);
 	tcase_add_test(t, where_a_return_address_must_be_nothing_else_is_one);
 	tcase_add_test(t, of_a_function_with_too_many_frames_the_first_ones_are_known);

@@ -3,9 +3,14 @@
  * Where compiled code begins a frame. It lowers the stack pointer by as many
  * words as the frame has (sub $n,%rsp), right beneath the return address, and
  * writes to them behind that: until then, return addresses of calls that are
- * over may lie there. All are written before the first call that returns
+ * over may lie there. All are written before the first call of a function
  * (lib/compiler/src/beam_validator.erl), thus what is in the words does not count
- * up to that, or to where control is anywhere else.
+ * up to that, or to where control is anywhere else. Results of BIFs that need no
+ * memory are written as they come (beam_ssa_codegen.erl, def_is): words are old
+ * still while C code compares terms for them. Calls of that in line are on
+ * another stack, rbp has the process' meanwhile; those by way of shared code have
+ * their result stored by the next instruction. Of other calls some never return,
+ * and what is behind them may have another frame.
  * Such an instruction is directly behind the call for a collection, as there
  * must be room (erts/emulator/beam/jit/x86/instr_common.cpp, emit_gc_test and
  * emit_allocate of OTP 24 to 29): the same bytes elsewhere do not count.
@@ -64,14 +69,44 @@ static bool frame_goes_on(const struct x86_insn *i)
 	}
 }
 
-/* Up to the end of the first instruction that control may leave for good, or that moves the stack pointer. */
+/* What a call left in rax is stored to a register of BEAM, x or y. */
+static bool frame_stores_result(const uint8_t *code, size_t len)
+{
+	struct x86_insn i;
+
+	return !x86_decode(code, len, &i) && i.kind == INSN_STORE && i.reg == X86_AX && (i.base == X86_SP || i.base == X86_BX);
+}
+
+/* Whether the frame is the same behind an instruction. aside: C code's stack is in use, as rbx leads to it. */
+static bool frame_is_kept(const struct x86_insn *i, const uint8_t *behind, size_t len, bool *aside)
+{
+	const bool was = *aside;
+
+	switch (i->kind) {
+	case INSN_SP_SET:
+		*aside = i->reg == X86_BX;
+		return was ? i->reg == X86_BP && !i->n : *aside;
+	case INSN_SP_LOAD:
+		*aside = false;
+		return was;
+	case INSN_CALL:
+		return was || frame_stores_result(behind, len);
+	default:
+		return frame_goes_on(i);
+	}
+}
+
+/* Up to the end of the first instruction that control may leave for good, or that moves the process' stack pointer. */
 static uint32_t frame_reach(const uint8_t *code, size_t len)
 {
-	struct x86_insn insn = {.kind = INSN_OTHER};
+	struct x86_insn insn;
+	bool aside = false, kept = true;
 	uint32_t n = 0;
 
-	while (frame_goes_on(&insn) && !x86_decode(code + n, len - n, &insn) && insn.len && n + insn.len <= REACH_MAX)
+	while (kept && !x86_decode(code + n, len - n, &insn) && insn.len && n + insn.len <= REACH_MAX) {
 		n += insn.len;
+		kept = frame_is_kept(&insn, code + n, len - n, &aside);
+	}
 	return n;
 }
 

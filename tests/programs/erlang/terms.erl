@@ -26,32 +26,42 @@ cpu_ms() -> element(1, erlang:statistics(runtime)).
 turns(Until, A, B) ->
     case cpu_ms() < Until of
         true ->
-            run(1000, same, A, B),
-            run(1000, less, A, B),
-            run(1000, equal, A, B),
-            run(10000, matched, A, B),
-            run(10000, hashed, A, B),
-            run(10000, got, A, B),
+            run(1000, {same, A, B}),
+            run(1000, {less, A, B}),
+            run(1000, {equal, A, B}),
+            run(1000, {stored, A, B}),
+            run(1000, {unequal, A, B}),
+            run(500, {both, A, B}),
+            run(10000, {matched, A, B}),
+            run(10000, {hashed, A, B}),
+            run(10000, {got, A, B}),
             turns(Until, A, B);
         false ->
             ok
     end.
 
-run(0, _, _, _) -> ok;
-run(N, How, A, B) ->
-    deep(8, How, A, B),
-    run(N - 1, How, A, B).
+run(0, _) -> ok;
+run(N, What) ->
+    deep(8, What),
+    run(N - 1, What).
 
-deep(0, How, A, B) -> compare(How, A, B) + 1;
-deep(N, How, A, B) -> deep(N - 1, How, A, B) + 1.
+deep(0, What) -> compare(old(12, What)) + 1;
+deep(N, What) -> deep(N - 1, What) + 1.
+
+%% Leaves return addresses where the frame of what is called next will be: its caller has no words of its own meanwhile.
+old(0, What) -> What;
+old(N, What) -> id(old(N - 1, What)).
 
 %% No funs: to call one is C code too where there is no compiler.
-compare(same, A, B) -> same(A, B);
-compare(less, A, B) -> less(A, B);
-compare(equal, A, B) -> equal(A, B);
-compare(matched, A, B) -> matched(A, B);
-compare(hashed, A, B) -> hashed(A, B);
-compare(got, A, B) -> got(A, B).
+compare({same, A, B}) -> same(A, B);
+compare({less, A, B}) -> less(A, B);
+compare({equal, A, B}) -> equal(A, B);
+compare({stored, A, B}) -> stored(A, B);
+compare({unequal, A, B}) -> unequal(A, B);
+compare({both, A, B}) -> both(A, B);
+compare({matched, A, B}) -> matched(A, B);
+compare({hashed, A, B}) -> hashed(A, B);
+compare({got, A, B}) -> got(A, B).
 
 same(#data{list = A}, #data{list = B}) ->
     case A =:= B of
@@ -70,6 +80,23 @@ equal(#data{tuple = A}, #data{tuple = B}) ->
         true -> id(1) + 1;
         false -> id(2)
     end.
+
+%% The result is the first that is written to the frame.
+stored(#data{list = A}, #data{list = B}) ->
+    X = A =:= B,
+    one(X, id(1)).
+
+unequal(#data{list = A}, #data{list = B}) ->
+    X = A =/= B,
+    one(X, id(1)).
+
+both(#data{list = A, tuple = C}, #data{list = B, tuple = D}) ->
+    X = C == D,
+    Y = A =:= B,
+    one(X, id(1)) + one(Y, id(1)).
+
+one(true, N) -> N;
+one(false, N) -> N + 1.
 
 matched(#data{map = M}, _) ->
     K = id({20, [20, 20]}),

@@ -267,6 +267,31 @@ START_TEST(a_saved_rbp_is_found)
 }
 END_TEST
 
+/*
+ * The code that was replaced: push rbp; sub rsp, 24. What replaces it: sub rsp, 24; mov [rsp + 40], rbx;
+ * mov [rsp + 32], r12. At its end: add rsp, 32; pop r12; pop rbx; pop rbp; ret.
+ */
+START_TEST(registers_that_were_saved_beneath_pushed_ones_are_popped)
+{
+	static const uint8_t unwind[] = {0x01, 14, 7, 0, 14, 0xc4, 4, 0, 9, 0x34, 5, 0, 4, 0x22, 0, 0x22, 0, 0x50},
+			     leave[] = {0x48, 0x83, 0xc4, 0x20, 0x41, 0x5c, 0x5b, 0x5d, 0xc3};
+
+	put(DW_UNWIND, unwind, sizeof(unwind));
+	put(DW_RUN + DW_RUN_LEAVES, leave, sizeof(leave));
+	put64(STACK + 56, CALLER);
+	put64(STACK + 48, 0xbbbb);
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	check_step(0, STACK + 24, 0xdddd);
+	check_step(4, STACK, 0xdddd);
+	check_step(DW_RUN_LEAVES, STACK, 0xdddd);
+	check_step(DW_RUN_LEAVES + 4, STACK + 32, 0xdddd);
+	check_step(DW_RUN_LEAVES + 6, STACK + 40, 0xdddd);
+	check_step(DW_RUN_LEAVES + 7, STACK + 48, 0xdddd);
+	check_step(DW_RUN_LEAVES + 8, STACK + 56, 0xbbbb);
+	check_step(DW_RUN_LEAVES + 9, STACK, 0xdddd);
+}
+END_TEST
+
 START_TEST(chained_information_is_followed)
 {
 	static const uint8_t chained[] = {0x21, 0, 0, 0}; /* and a function */
@@ -942,6 +967,7 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, each_instruction_of_a_method_has_a_step);
 	tcase_add_test(t, a_frame_by_rbp_needs_no_stack_pointer);
 	tcase_add_test(t, a_saved_rbp_is_found);
+	tcase_add_test(t, registers_that_were_saved_beneath_pushed_ones_are_popped);
 	tcase_add_test(t, chained_information_is_followed);
 	tcase_add_test(t, all_epilogues_are_known);
 	tcase_add_test(t, unwind_information_that_is_none_is_refused);

@@ -6,7 +6,9 @@
  * Nothing tells where frames are taken down but the instructions that do so
  * (codegenxarch.cpp: genFnEpilog): the frame's bytes are added to rsp, or rsp is
  * computed from rbp; then what was pushed is popped, and a return follows, or a
- * jump.
+ * jump. Code that replaces other code on the stack saves its registers beneath
+ * those that this one has pushed, so that it pops both
+ * (docs/design/features/OSRX64EpilogRedesign.md).
  */
 #include <errno.h>
 #include <string.h>
@@ -32,6 +34,8 @@ struct dotnet_codes {
 	uint8_t prologue;
 	uint32_t code[DOTNET_CODES_MAX];
 	uint8_t pop[POPS_MAX]; /* the registers, in the order in which they are popped */
+	uint32_t saves;
+	struct { uint8_t reg; uint32_t offset; } save[POPS_MAX]; /* from the frame's end */
 };
 
 /* --- the codes --- */
@@ -68,6 +72,30 @@ static int dotnet_alloc(struct dotnet_codes *to, uint8_t offset, uint32_t bytes)
 	if (!to->pops)
 		to->allocated += bytes;
 	return dotnet_code_add(to, offset, DOTNET_ALLOCATED, bytes);
+}
+
+static int dotnet_save(struct dotnet_codes *to, uint8_t offset, uint8_t reg, uint32_t at)
+{
+	if (to->saves == POPS_MAX)
+		return -E2BIG;
+	to->save[to->saves].reg = reg;
+	to->save[to->saves++].offset = at;
+	return reg == RBP ? dotnet_code_add(to, offset, DOTNET_SAVED_RBP, at) : 0;
+}
+
+/* A register that was saved right beneath those that are popped is popped before them. False: there is none. */
+static bool dotnet_pop_saved(struct dotnet_codes *c)
+{
+	uint32_t i = 0;
+
+	while (i < c->saves && c->save[i].offset + 8 != c->allocated)
+		i++;
+	if (i == c->saves || c->pops == POPS_MAX)
+		return false;
+	memmove(c->pop + 1, c->pop, c->pops++);
+	c->pop[0] = c->save[i].reg;
+	c->allocated -= 8;
+	return true;
 }
 
 /* The slots that an operation takes; 0: it is none. */
@@ -115,9 +143,9 @@ static int dotnet_code_read(struct dotnet_codes *to, uint8_t frame, uint8_t offs
 	case UW_SET_FP_LARGE:
 		return dotnet_frame_code(to, offset, frame & 0xf, 16ULL * dotnet_wide_slot(slots, i + 1));
 	case UW_SAVE:
-		return info == RBP ? dotnet_code_add(to, offset, DOTNET_SAVED_RBP, 8ULL * dotnet_slot(slots, i + 1)) : 0;
+		return dotnet_save(to, offset, info, 8 * dotnet_slot(slots, i + 1));
 	case UW_SAVE_FAR:
-		return info == RBP ? dotnet_code_add(to, offset, DOTNET_SAVED_RBP, dotnet_wide_slot(slots, i + 1)) : 0;
+		return dotnet_save(to, offset, info, dotnet_wide_slot(slots, i + 1));
 	default:
 		return 0;
 	}
@@ -319,6 +347,8 @@ int dotnet_unwind(struct memory *m, uint64_t base, const struct dotnet_function 
 	struct dotnet_part part;
 	int err = dotnet_codes_read(m, base, f, &codes);
 
+	while (!err && dotnet_pop_saved(&codes))
+		;
 	if (!err)
 		err = dotnet_part_find(m, code, f->end - f->begin, (uint32_t)(pc - code), &codes, &part);
 	if (err)

@@ -232,8 +232,26 @@ START_TEST(each_instruction_of_a_method_has_a_step)
 	check_step(DW_RUN_LEAVES + 5, STACK + 48, 0xdddd);
 	check_step(DW_RUN_LEAVES + 6, STACK + 56, 0xbbbb);
 	check_step(DW_RUN_LEAVES + 7, STACK + 8, 0xdddd);
-	/* A return address never is in either. */
+	/* A return address never is in an epilogue. */
 	ck_assert_int_eq(step_at(DW_RUN + DW_RUN_LEAVES + 5, false, STACK + 8, 0xdddd), 0);
+	ck_assert_uint_eq(step.pc, CALLER);
+}
+END_TEST
+
+/* push rbp; push rbx; lea r11, [rsp - n]; call of what touches each page of a large frame; mov rsp, r11. */
+START_TEST(a_prologue_may_call)
+{
+	static const uint8_t unwind[] = {0x19, 18, 4, 0, 18, 0x01, 4, 0, 2, 0x30, 1, 0x50};
+
+	put(DW_UNWIND, unwind, sizeof(unwind));
+	put64(STACK + 56, CALLER);
+	put64(STACK + 48, 0xbbbb);
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	check_step(15, STACK + 40, 0xdddd);
+	ck_assert_int_eq(step_at(DW_RUN + 15, false, STACK + 40, 0xdddd), 0);
+	ck_assert_uint_eq(step.pc, CALLER);
+	check_step(18, STACK + 8, 0xdddd);
+	ck_assert_int_eq(step_at(DW_RUN + 0x20, false, STACK + 8, 0xdddd), 0);
 	ck_assert_uint_eq(step.pc, CALLER);
 }
 END_TEST
@@ -967,6 +985,7 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, each_instruction_of_a_method_has_a_step);
 	tcase_add_test(t, a_frame_by_rbp_needs_no_stack_pointer);
 	tcase_add_test(t, a_saved_rbp_is_found);
+	tcase_add_test(t, a_prologue_may_call);
 	tcase_add_test(t, registers_that_were_saved_beneath_pushed_ones_are_popped);
 	tcase_add_test(t, chained_information_is_followed);
 	tcase_add_test(t, all_epilogues_are_known);

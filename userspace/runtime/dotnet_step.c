@@ -106,10 +106,10 @@ static uint32_t dotnet_step_code(const struct runtime_code *c, uint32_t i)
 	return runtime_code_half(c, 2 * DOTNET_CODES + i);
 }
 
-/* Whether the instruction has run. */
-static bool dotnet_step_is_done(const struct runtime_code *c, const struct runtime_place *at, uint32_t code, uint64_t offset)
+/* Whether the instruction has run. A prologue calls where the frame is large (JIT_StackProbe), before it takes the room. */
+static bool dotnet_step_is_done(const struct runtime_code *c, uint32_t code, uint64_t offset)
 {
-	return !at->exact || offset >= (c->word[DOTNET_HEAD] >> 8 & 0xff) || (code & 0xff) <= offset;
+	return offset >= (c->word[DOTNET_HEAD] >> 8 & 0xff) || (code & 0xff) <= offset;
 }
 
 /* The frame's end: the stack pointer once the prologue was through, where rbp tells it. */
@@ -118,7 +118,7 @@ static uint64_t dotnet_step_frame(const struct runtime_code *c, const struct run
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t code = dotnet_step_code(c, i);
 
-		if ((code >> 8 & 0xf) == DOTNET_FRAMED && dotnet_step_is_done(c, at, code, offset))
+		if ((code >> 8 & 0xf) == DOTNET_FRAMED && dotnet_step_is_done(c, code, offset))
 			return at->reg[RBP] - 8ULL * (code >> 12);
 	}
 	return at->reg[RSP];
@@ -137,7 +137,7 @@ static int dotnet_step_method(const struct runtime_code *c, const struct runtime
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t code = dotnet_step_code(c, i);
 
-		if (dotnet_step_is_done(c, at, code, offset) && dotnet_undo(at, code, frame, &u))
+		if (dotnet_step_is_done(c, code, offset) && dotnet_undo(at, code, frame, &u))
 			return -EFAULT;
 	}
 	return dotnet_step_return(at, &u, ret);

@@ -179,6 +179,21 @@ START_TEST(tables_that_are_not_there_yet_are_sought_again)
 }
 END_TEST
 
+/* A module that was purged is in the table, without bytes. What has none at all is no table. */
+START_TEST(tables_have_modules_that_are_gone)
+{
+	struct beam b = {0};
+
+	put64(BW_MODULES + 16 + 8, BW_MODULE(1));
+	ck_assert_int_eq(beam_find_tables(&memory, BW_DATA, BW_DATA_END, &b), 0);
+	ck_assert_uint_eq(b.ranges, BW_RANGES);
+	put64(BW_MODULES + 8, BW_MODULE(0));
+	put64(BW_MODULES + 16, BW_MODULE(0));
+	put64(BW_MODULES + 24, BW_MODULE(0));
+	ck_assert_int_eq(beam_find_tables(&memory, BW_DATA, BW_DATA_END, &b), -EAGAIN);
+}
+END_TEST
+
 START_TEST(a_function_has_name_file_and_lines)
 {
 	ck_assert_int_eq(code(BW_INFO(0, 0) + 0x30), 0);
@@ -1238,6 +1253,7 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, the_index_in_force_is_the_one_that_code_loads);
 	tcase_add_test(t, atoms_have_their_text_in_either_form);
 	tcase_add_test(t, tables_that_are_not_there_yet_are_sought_again);
+	tcase_add_test(t, tables_have_modules_that_are_gone);
 	tcase_add_test(t, a_function_has_name_file_and_lines);
 	tcase_add_test(t, a_line_may_be_of_another_file);
 	tcase_add_test(t, lines_that_do_not_fit_are_unknown);

@@ -23,7 +23,10 @@ static bool beam_ranges_sound(const struct beam_ranges *r)
 	       r->middle >= r->modules && r->middle < r->modules + 16 * r->n && (r->middle - r->modules) % 16 == 0;
 }
 
-/* Whether the first modules lie one behind the other. */
+/*
+ * Whether the first modules lie one behind the other. One that was purged has no bytes, until a table is made anew
+ * (beam_ranges.c, erts_remove_from_ranges).
+ */
 static bool beam_ranges_ascend(struct memory *m, const struct beam_ranges *r)
 {
 	uint64_t range[2 * MODULES_SEEN], last = 0;
@@ -36,7 +39,7 @@ static bool beam_ranges_ascend(struct memory *m, const struct beam_ranges *r)
 			return false;
 		last = range[2 * i + 1];
 	}
-	return true;
+	return last > range[0];
 }
 
 /* The tables that begin in these bytes: their offset; -ENOENT. */

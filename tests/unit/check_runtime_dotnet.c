@@ -422,6 +422,10 @@ START_TEST(code_that_is_collected_is_fleeting)
 	put32(DW_SECTION(0) + 16, DOTNET_RANGE_HEAP | DOTNET_RANGE_COLLECTED);
 	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
 	ck_assert_uint_eq(made.code.flags, RUNTIME_CODE_FLEETING);
+	/* A stub's region is over free room, where other code may be put. */
+	ck_assert_int_eq(code(DW_LOOKUP), 0);
+	ck_assert_uint_eq(made.code.kind, DOTNET_STUB);
+	ck_assert_uint_eq(made.code.flags, RUNTIME_CODE_FLEETING);
 }
 END_TEST
 

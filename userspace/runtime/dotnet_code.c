@@ -94,12 +94,12 @@ static int dotnet_jitted(const struct dotnet *d, struct memory *m, const struct 
 
 	if (err || compiled.code < 8 || memory_u64(m, compiled.code - 8, &header))
 		return err ? err : -EFAULT;
+	if (range->flags & DOTNET_RANGE_COLLECTED)
+		ret->code.flags = RUNTIME_CODE_FLEETING;
 	if (header < STUB_KINDS) {
 		err = dotnet_heap_next(m, range, compiled.code, &end);
 		return err ? err : dotnet_stub(m, (uint32_t)header, compiled.code, end, pc, &ret->code);
 	}
-	if (range->flags & DOTNET_RANGE_COLLECTED)
-		ret->code.flags = RUNTIME_CODE_FLEETING;
 	err = dotnet_jitted_function(m, header, pc - range->start, &f);
 	if (err || memory_u64(m, header + HEADER_DEBUG, &compiled.debug) ||
 	    memory_u64(m, header + HEADER_METHOD, &compiled.method))

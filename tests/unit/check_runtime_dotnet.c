@@ -172,6 +172,36 @@ START_TEST(stubs_have_what_they_pushed)
 }
 END_TEST
 
+/* Behind what is read of a heap's begin: all stubs of a heap are of one size. */
+START_TEST(stubs_deep_in_a_heap_have_what_they_pushed)
+{
+	const uint64_t deep = DW_STUBS + 32 * 200;
+
+	put64(DW_FRAGMENT(1) + 16, DW_STUBS + 0x2000);
+	put64(DW_SECTION(1) + 8, DW_STUBS + 0x2000);
+	put32(DW_LIST + 0x120, 8);
+	for (uint32_t i = 0; i < 220; i++) {
+		put(DW_STUBS + 32 * i, &world[DW_LOOKUP - WORLD], 32);
+		put64(DW_STUBS + 32 * i + 3, 0x5050505050505050ULL + i); /* not instructions */
+	}
+	for (uint64_t at = 0; at < 32; at++) {
+		ck_assert_int_eq(code(deep + at), 0);
+		ck_assert_uint_eq(made.code.word[0], at >= 12 && at < 24);
+		ck_assert_uint_le(made.code.start, deep + at);
+		ck_assert_uint_gt(made.code.end, deep + at);
+	}
+	/* Where no stub begins as they do, none is known. */
+	put64(deep, 0);
+	ck_assert_int_eq(code(deep + 12), -EFAULT);
+	for (uint32_t i = 0; i < 6; i++)
+		put64(DW_STUBS + 32 * i, i);
+	ck_assert_int_eq(code(deep + 32), -EFAULT);
+	/* Zeros are no stubs. */
+	memset(&world[DW_STUBS - WORLD], 0, 0x2000);
+	ck_assert_int_eq(code(deep + 32), -EFAULT);
+}
+END_TEST
+
 /* What lies behind the heap's end now will be other code. */
 START_TEST(stubs_end_where_code_ends)
 {
@@ -984,6 +1014,7 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, code_of_no_method_has_steps_all_the_same);
 	tcase_add_test(t, the_same_code_is_told);
 	tcase_add_test(t, stubs_have_what_they_pushed);
+	tcase_add_test(t, stubs_deep_in_a_heap_have_what_they_pushed);
 	tcase_add_test(t, stubs_end_where_code_ends);
 	tcase_add_test(t, stubs_alone_are_known_by_their_form);
 	tcase_add_test(t, each_instruction_of_a_method_has_a_step);

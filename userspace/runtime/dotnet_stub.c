@@ -16,6 +16,10 @@
 
 #define STUBS_KIND    0x120 /* of a list of stubs (CodeRangeMapRangeList) */
 #define SCAN_MAX      4096u
+#define STUB_MIN      32u	/* bytes of one that pushes, a multiple of 8 */
+#define STUB_MAX      512u
+#define BEGIN	      3u	/* instructions before the first number in it */
+#define ALIKE	      8u
 #define PAGE	      4096u
 #define HELPERS_MAX   64
 #define COUNTING      24u /* bytes of a stub that counts calls */
@@ -86,6 +90,42 @@ static const struct dotnet_insn *dotnet_insn_at(const uint8_t *code, size_t left
 	return NULL;
 }
 
+/* How many bytes a stub has: the next ones begin alike. 0: not known. */
+static size_t dotnet_stub_size(const uint8_t code[SCAN_MAX])
+{
+	for (size_t n = STUB_MIN; dotnet_insn_at(code, SCAN_MAX) && n <= STUB_MAX; n += 8) {
+		unsigned alike = 1;
+
+		while (alike < ALIKE && !memcmp(code, code + alike * n, BEGIN))
+			alike++;
+		if (alike == ALIKE)
+			return n;
+	}
+	return 0;
+}
+
+/* The bytes around pc from a stub's begin on; those of a heap's first ones tell where others begin. */
+static int dotnet_stub_read(struct memory *m, uint64_t *from, uint64_t end, uint64_t pc, uint8_t code[SCAN_MAX], size_t *ret)
+{
+	uint8_t begin[BEGIN];
+	size_t size;
+
+	*ret = MIN(end - *from, (uint64_t)SCAN_MAX);
+	if (memory_read(m, *from, code, *ret))
+		return -EFAULT;
+	if (pc < *from + *ret)
+		return 0;
+	size = dotnet_stub_size(code);
+	memcpy(begin, code, BEGIN);
+	if (!size)
+		return -EFAULT;
+	*from += (pc - *from) / size * size;
+	/* The next page may not be there yet. */
+	end = MIN(end, (pc & ~(uint64_t)(PAGE - 1)) + PAGE);
+	*ret = MIN(end - *from, (uint64_t)SCAN_MAX);
+	return memory_read(m, *from, code, *ret) || *ret < BEGIN || memcmp(code, begin, BEGIN) != 0 ? -EFAULT : 0;
+}
+
 /*
  * Stubs of a kind lie one behind the other, with zeros between. A region ends where one more is pushed, or one less: so all
  * of it has the same depth.
@@ -94,11 +134,12 @@ static int dotnet_stub_depth(struct memory *m, uint64_t *start, uint64_t *end, u
 {
 	uint8_t code[SCAN_MAX];
 	uint64_t from = *start;
-	size_t len = MIN(*end - *start, (uint64_t)SCAN_MAX), i = 0;
+	size_t len, i = 0;
 	uint32_t depth = 0;
 
-	if (pc >= from + len || memory_read(m, from, code, len))
+	if (dotnet_stub_read(m, &from, *end, pc, code, &len))
 		return -EFAULT;
+	*start = from;
 	while (i < len) {
 		const struct dotnet_insn *insn = dotnet_insn_at(code + i, len - i);
 		uint32_t next = depth;

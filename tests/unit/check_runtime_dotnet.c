@@ -119,6 +119,29 @@ START_TEST(a_cold_part_is_not_taken_for_another_method)
 }
 END_TEST
 
+/* A process that puts more buckets in place of those that are being read, whose memory is used for something else. */
+static int memory_of_new_buckets(struct memory *m, uint64_t addr, void *to, size_t len)
+{
+	if (addr == DW_BUCKETS + 64 * (1 + (uint32_t)((DW_BEFORE + 0x1100) >> 2) % DW_NR_BUCKETS)) {
+		memset(to, 0, len);
+		put64(DW_R2R + 376, WORLD + 0xb000);
+		put64(WORLD + 0xb000, DW_NR_BUCKETS + 2);
+		return 0;
+	}
+	return memory_of_world(m, addr, to, len);
+}
+
+START_TEST(a_method_is_not_missed_where_buckets_are_replaced)
+{
+	int err;
+
+	memory.read = memory_of_new_buckets;
+	err = code(DW_BEFORE + 0x1110);
+	memory.read = memory_of_world;
+	ck_assert_int_eq(err, -ESTALE);
+}
+END_TEST
+
 START_TEST(code_of_no_method_has_steps_all_the_same)
 {
 	put64(DW_HEADER + 24, 8);
@@ -1011,6 +1034,7 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, a_long_method_is_found_over_words_of_zeros);
 	tcase_add_test(t, code_compiled_before_is_found_by_its_functions);
 	tcase_add_test(t, a_cold_part_is_not_taken_for_another_method);
+	tcase_add_test(t, a_method_is_not_missed_where_buckets_are_replaced);
 	tcase_add_test(t, code_of_no_method_has_steps_all_the_same);
 	tcase_add_test(t, the_same_code_is_told);
 	tcase_add_test(t, stubs_have_what_they_pushed);

@@ -27,7 +27,7 @@
 #define VALUE_MASK    (UINT64_MAX >> 1)
 
 struct dotnet_bucket { uint64_t keys[4], values[4]; };
-struct dotnet_image { uint64_t base, core, functions, methods; uint32_t nr, nr_buckets; bool has_cold; };
+struct dotnet_image { uint64_t base, core, functions, methods_at, methods; uint32_t nr, nr_buckets; bool has_cold; };
 
 static int dotnet_image_open(const struct dotnet *d, struct memory *m, const struct dotnet_range *range,
 			     struct dotnet_image *ret)
@@ -40,6 +40,7 @@ static int dotnet_image_open(const struct dotnet *d, struct memory *m, const str
 	    memory_u32(m, info + NR_FUNCTIONS, &ret->nr) || memory_u32(m, info + NR_COLD, &cold) ||
 	    memory_u64(m, info + dotnet_row(d)->r2r_methods, &ret->methods) || memory_u32(m, ret->methods, &ret->nr_buckets))
 		return -EFAULT;
+	ret->methods_at = info + dotnet_row(d)->r2r_methods;
 	ret->base = range->start;
 	ret->has_cold = cold;
 	/* The first cold part of a function is that with the least number: all before are hot. */
@@ -74,6 +75,17 @@ static int dotnet_entry_find(struct memory *m, const struct dotnet_image *image,
 	return -ENOENT;
 }
 
+/* Whether a method that was not found is not there: buckets that are too few are replaced, and freed. */
+static int dotnet_entry_is_none(struct memory *m, const struct dotnet_image *image)
+{
+	uint64_t methods;
+	uint32_t nr_buckets;
+
+	if (memory_u64(m, image->methods_at, &methods) || memory_u32(m, methods, &nr_buckets))
+		return -EFAULT;
+	return methods == image->methods && nr_buckets == image->nr_buckets ? 0 : -ESTALE;
+}
+
 /* --- functions --- */
 
 static int dotnet_function_read(struct memory *m, const struct dotnet_image *image, uint32_t i, struct dotnet_function *ret)
@@ -105,7 +117,7 @@ static int dotnet_functions_until(struct memory *m, const struct dotnet_image *i
 static int dotnet_entry_before(struct memory *m, const struct dotnet_image *image, uint32_t nr, struct dotnet_compiled *ret)
 {
 	struct dotnet_function f;
-	int err = -ENOENT;
+	int err = -ENOENT, changed = 0;
 
 	for (uint32_t i = 0; err == -ENOENT && i < HANDLERS_MAX && i < nr; i++) {
 		if (dotnet_function_read(m, image, nr - 1 - i, &f))
@@ -114,9 +126,10 @@ static int dotnet_entry_before(struct memory *m, const struct dotnet_image *imag
 		if (!err) {
 			ret->code = image->base + f.begin;
 			ret->debug = dotnet_r2r_debug(m, image->core, image->base, nr - 1 - i);
+			changed = i ? dotnet_entry_is_none(m, image) : 0;
 		}
 	}
-	return err;
+	return changed ? changed : err;
 }
 
 /* The place between functions, where stubs lie. */

@@ -46,7 +46,7 @@ static int fake_frame_of(const struct runtime_attached *a, const struct runtime_
 /* --- code of it: 256 bytes at any address that a multiple of 0x1000 precedes; a frame there is two words --- */
 
 static uint64_t code_identity;
-static bool code_is_gone;
+static bool code_is_gone, code_lacks_fp;
 static const struct otp_walked *stack_walk; /* of the sample whose stack is unwound; NULL: none */
 static uint64_t code_epoch; /* in which it is read; 0: it has none */
 
@@ -122,11 +122,17 @@ static void fake_context(const struct runtime_attached *a, const struct runtime_
 		ret->named = (struct runtime_frame){.key = w->root[0], .cookie[0] = w->root[1]};
 }
 
+static bool fake_lacks_fp(const struct runtime_attached *a, uint64_t pc)
+{
+	(void)a;
+	return code_lacks_fp && pc >= 0x70000 && pc < 0x80000;
+}
+
 static const struct runtime_ops ops = {.name = "fake", .label = "Fake", .kind = KIND_LUAJIT, .attach = fake_attach_more,
 				       .decode = fake_decode, .frame = fake_frame_of, .library = "fake",
 				       .context = fake_context, .named = "fake.name",
 				       .epoch = fake_epoch, .code_epoch = fake_code_epoch,
-				       .code = fake_code_at, .step = fake_step};
+				       .code = fake_code_at, .step = fake_step, .lacks_fp = fake_lacks_fp};
 static const struct runtime_ops *const list[] = {&ops, NULL};
 
 /* --- decoders that answer at once, of this process' memory --- */
@@ -219,7 +225,7 @@ static void setup(void)
 	unknown[0] = '\0';
 	walks_known = 0;
 	code_identity = (uint64_t)(uintptr_t)codes;
-	code_is_gone = false;
+	code_is_gone = code_lacks_fp = false;
 	code_epoch = 0;
 	stack_walk = NULL;
 	has_more = false;
@@ -880,6 +886,17 @@ START_TEST(unknown_code_is_guessed_at)
 }
 END_TEST
 
+START_TEST(unknown_code_without_frame_pointers_is_not_guessed_at)
+{
+	map_code();
+	code_is_gone = code_lacks_fp = true;
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC, false), 0);
+	ck_assert_uint_eq(stack.count, 1);
+	ck_assert_uint_eq(stack.end, UNWIND_NO_RULE);
+	unwinder_free(unwinder);
+}
+END_TEST
+
 START_TEST(a_runtimes_library_is_wanted_before_its_code_is_left)
 {
 	const struct mapping *wait;
@@ -1117,6 +1134,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, the_heap_that_was_sampled_longest_ago_makes_room);
 	tcase_add_test(t, an_epoch_that_falls_is_of_another_heap);
 	tcase_add_test(t, unknown_code_is_guessed_at);
+	tcase_add_test(t, unknown_code_without_frame_pointers_is_not_guessed_at);
 	tcase_add_test(t, a_runtimes_library_is_wanted_before_its_code_is_left);
 	tcase_add_test(t, processes_are_bounded);
 	tcase_add_test(t, a_crowded_group_leaves_others_their_places);

@@ -740,6 +740,36 @@ START_TEST(code_that_may_be_a_runtimes_is_not_searched_from)
 }
 END_TEST
 
+static int knows_no_caller(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
+			   const struct mapping **ret_wait)
+{
+	uint64_t word;
+
+	(void)ctx, (void)final, (void)ret, (void)ret_wait;
+	ck_assert_int_eq(f->load(f->ctx, STACK + 64, &word), 0);
+	return -ENODATA;
+}
+
+/* By the frame pointer it would be left as any other generated code. */
+START_TEST(code_without_frame_pointers_is_not_left_by_one)
+{
+	const struct unwind_code code = {.step = knows_no_caller, .owns = true}, guess = {.step = knows_nothing, .owns = true};
+
+	put_call(0x2210);
+	reopen_with_generated();
+	reg[RIP] = JIT + 0x10;
+	reg[RBP] = STACK + 16;
+	word(2, STACK + 160);
+	word(3, BASE + 0x2210);
+	word(21, BASE + 0x2310);
+	in.code = &guess;
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2210, BASE + 0x2310);
+	in.code = &code;
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	ck_assert_uint_eq(out.guessed[FRAME_BY_FRAME_POINTER], 0);
+}
+END_TEST
+
 static int knows_the_caller(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
 			    const struct mapping **ret_wait)
 {
@@ -1442,6 +1472,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, search_waits_for_a_file_that_is_not_open);
 	tcase_add_test(t, search_goes_on_beyond_a_copy_that_is_too_short);
 	tcase_add_test(t, code_that_may_be_a_runtimes_is_not_searched_from);
+	tcase_add_test(t, code_without_frame_pointers_is_not_left_by_one);
 	tcase_add_loop_test(t, what_a_runtime_says_of_a_files_code_goes_before_a_guess, 0, ARRAY_SIZE(guessed));
 	tcase_add_test(t, unwinding_goes_through_the_heap_and_back);
 	tcase_add_loop_test(t, what_is_cut_in_the_heap_goes_on_where_it_was_entered, 0, 5);

@@ -19,6 +19,7 @@ const struct runtime_ops runtime_hotspot = {
 	.frozen = hotspot_frozen,
 	.registers = 1 << 0 | 1 << 3 | 1 << 13, /* x86-64: rax, rbx, r13 */
 	.step = hotspot_step,
+	.lacks_fp = hotspot_lacks_fp,
 };
 
 /* OpenJDK, src/hotspot/cpu/x86/frame_x86.hpp: since 9 the class' mirror lies between method and the rest. */

@@ -253,5 +253,10 @@ void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uin
 /* hotspot_step.c */
 int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		 struct runtime_step *ret);
+/*
+ * Compiled code leaves the register to an interpreted frame further out, whose record would be found in place of its own
+ * (c1_FrameMap_x86.cpp does not allocate it), or has a value in it.
+ */
+bool hotspot_lacks_fp(const struct runtime_attached *a, uint64_t pc);
 
 #endif

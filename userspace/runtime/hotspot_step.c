@@ -409,3 +409,10 @@ int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c,
 		ret->flags |= RUNTIME_STEP_LEFT_OUT;
 	return err;
 }
+
+bool hotspot_lacks_fp(const struct runtime_attached *a, uint64_t pc)
+{
+	const struct hotspot *h = hotspot_of(a);
+
+	return pc >= h->low && pc < h->high;
+}

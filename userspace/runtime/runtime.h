@@ -294,6 +294,11 @@ struct runtime_ops {
 	/* Engine, pure. ret is zeros before. 0; -EFAULT: as load answered; -ENOENT: no such step. */
 	int (*step)(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		    struct runtime_step *ret);
+	/*
+	 * Engine, pure; may be NULL. Whether code at pc, known or not, uses the frame pointer's register for anything: where step
+	 * does not lead on, nothing does.
+	 */
+	bool (*lacks_fp)(const struct runtime_attached *a, uint64_t pc);
 };
 
 extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl, runtime_hotspot, runtime_go,

@@ -293,6 +293,9 @@ int step_code(struct cursor *c)
 		return err;
 	case -EFAULT:
 		return cursor_cut(c, c->fault);
+	case -ENODATA:
+		c->reach = reach;
+		return cursor_cut(c, UNWIND_NO_RULE);
 	default:
 		c->reach = reach; /* what was of no use must not enlarge the copy */
 		return STEP_NOTHING;

@@ -144,7 +144,8 @@ struct unwind_code_step { /* the caller's registers */
 
 struct unwind_code {
 	/*
-	 * 0; -ENOENT: unknown code, which is guessed at; -EFAULT: as load answered; -EAGAIN: not known yet, not with final.
+	 * 0; -ENOENT: unknown code, which is guessed at; -ENODATA: code without frame pointers whose caller is not known, where
+	 * the stack ends; -EFAULT: as load answered; -EAGAIN: not known yet, not with final.
 	 * *ret_wait: the mapping whose file is needed first, else NULL.
 	 */
 	int (*step)(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,

@@ -210,6 +210,18 @@ static int runtimes_step_unknown(struct runtimes *r, const struct unwind_code_fr
 	return runtimes_step_out(r, r->data_of, &e, f, ret);
 }
 
+/* Whether a frame pointer would lead from there to anywhere but the caller. */
+static bool runtimes_lack_fp(const struct runtimes *r, uint64_t pc)
+{
+	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++) {
+		const struct runtime_slot *s = &r->stack_of->slot[i];
+
+		if (s->state == SLOT_READY && s->ops->lacks_fp && s->ops->lacks_fp(&s->found->found, pc))
+			return true;
+	}
+	return false;
+}
+
 static void runtimes_begin_in_code(struct runtimes *r)
 {
 	r->stack_is_code = true;
@@ -241,7 +253,9 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 		*ret_wait = NULL;
 		err = -ENOENT;
 	}
-	return err == -ENOENT && f->data ? runtimes_step_unknown(r, f, ret) : err;
+	if (err == -ENOENT && f->data)
+		return runtimes_step_unknown(r, f, ret);
+	return err == -ENOENT && runtimes_lack_fp(r, f->pc - !f->exact) ? -ENODATA : err;
 }
 
 /* Code for which a runtime goes before its file's tables. */

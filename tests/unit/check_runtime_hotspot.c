@@ -835,6 +835,19 @@ START_TEST(pushed_arguments_are_taken_away_by_who_is_called)
 }
 END_TEST
 
+/* As an array of objects is copied whose types are not known (c1_LIRAssembler_x86.cpp, emit_arraycopy). */
+START_TEST(what_was_pushed_before_the_arguments_stays_there)
+{
+	/* push rsi; push rdi; push rsi; push rdi; call +0; pop rdi; pop rsi; nop; pop rdi; pop rsi; nop */
+	read_with("\x56\x57\x56\x57\xe8\0\0\0\0\x5f\x5e\x90\x5f\x5e\x90", 15);
+	expect_words(4, true, 4);
+	expect_words(9, false, 2);
+	expect_words(9, true, 4);
+	expect_words(11, true, 2);
+	expect_words(14, true, 0);
+}
+END_TEST
+
 /* As texts are compared: what is pushed is given back on each of several ways. */
 START_TEST(behind_a_jump_there_is_what_others_lead_there_with)
 {
@@ -1446,6 +1459,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, where_too_much_or_nobody_knows_how_much_was_taken_the_caller_is_unknown);
 	tcase_add_test(t, code_of_no_method_is_known_by_its_instructions);
 	tcase_add_test(t, pushed_arguments_are_taken_away_by_who_is_called);
+	tcase_add_test(t, what_was_pushed_before_the_arguments_stays_there);
 	tcase_add_test(t, behind_a_jump_there_is_what_others_lead_there_with);
 	tcase_add_test(t, what_jumps_part_of_one_range_is_one);
 	tcase_add_test(t, a_second_prologue_takes_no_words);

@@ -138,9 +138,10 @@ enum hotspot_word {
  */
 struct hotspot_range {
 	uint32_t from, end, words;
-	bool arguments; /* what is called there takes the words away, as the callee's kind tells */
+	bool arguments; /* what is called there takes the last HOTSPOT_ARGUMENTS away, as the callee's kind tells */
 	bool left;	/* of 0 words: the frame pointer is the caller's already */
 };
+#define HOTSPOT_ARGUMENTS     2u  /* of HOTSPOT_SUBTYPE, which alone has any on the stack */
 #define HOTSPOT_RANGE_WORDS   30u /* more are not known: */
 #define HOTSPOT_RANGE_UNKNOWN 31u
 

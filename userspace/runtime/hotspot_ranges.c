@@ -49,6 +49,12 @@ static bool range_goes_on(const struct hotspot_range *last, const struct hotspot
 	return last->end == r->from && last->words == r->words && last->arguments == r->arguments && last->left == r->left;
 }
 
+/* Words of a return address: a callee has taken its arguments away. */
+static uint32_t range_words_of_caller(const struct hotspot_range *r)
+{
+	return r->arguments ? r->words - MIN(r->words, HOTSPOT_ARGUMENTS) : r->words;
+}
+
 void hotspot_range_untold(struct runtime_code *c, uint32_t from, bool exact)
 {
 	const uint32_t i = exact ? UNTOLD_EXACT : UNTOLD, before = runtime_code_half(c, i);
@@ -78,9 +84,9 @@ void hotspot_range_add(struct runtime_code *c, const struct hotspot_range *r)
 	}
 	for (; rest.from < rest.end && rest.from < FROM_MAX && i < HALVES; i++)
 		range_put(c, i, range_take(&rest));
-	/* A callee takes arguments away, and a frame that is taken down calls nothing. */
+	/* A frame that is taken down calls nothing. */
 	if (rest.from < rest.end)
-		hotspot_range_untold(c, rest.from, r->arguments || !r->words);
+		hotspot_range_untold(c, rest.from, !range_words_of_caller(r));
 }
 
 int hotspot_range_at(const struct runtime_code *c, uint64_t offset, bool exact, struct hotspot_range *ret)
@@ -93,7 +99,9 @@ int hotspot_range_at(const struct runtime_code *c, uint64_t offset, bool exact, 
 			continue;
 		if (ret->words == HOTSPOT_RANGE_UNKNOWN)
 			return -ENOENT;
-		return exact || (ret->words && !ret->arguments);
+		if (!exact)
+			ret->words = range_words_of_caller(ret);
+		return exact || ret->words;
 	}
 	return (untold && offset >= untold) || (exact && untold_exact && offset >= untold_exact) ? -ENOENT : 0;
 }

@@ -249,8 +249,6 @@ static int hotspot_step_compiled(const struct runtime_code *c, const struct runt
 
 /* --- hand-written code --- */
 
-#define SUBTYPE_PUSHED 16 /* two words, by the caller */
-
 /* The barrier at a method's entry has pushed a word of ones behind the return address. */
 #define COOKIE UINT64_MAX
 
@@ -310,7 +308,7 @@ static int hotspot_step_by_depth(const struct hotspot *h, const struct runtime_c
 		err = at->load(at->ctx, ret->sp - d.saved, &ret->fp) ? -EFAULT : 0;
 	}
 	if (c->kind == HOTSPOT_SUBTYPE)
-		ret->sp += SUBTYPE_PUSHED;
+		ret->sp += 8ULL * HOTSPOT_ARGUMENTS;
 	return err;
 }
 

@@ -986,6 +986,21 @@ START_TEST(of_more_returns_than_a_region_has_room_for_callers_are_known)
 }
 END_TEST
 
+/* As of a frame without words of its own: pop rbp; ret; pop rbp; ret. */
+START_TEST(two_returns_that_touch_are_two)
+{
+	struct runtime_code c = {0};
+	struct hotspot_range found;
+
+	hotspot_range_add(&c, &(struct hotspot_range){.from = 10, .end = 12});
+	hotspot_range_add(&c, &(struct hotspot_range){.from = 12, .end = 14});
+	ck_assert_int_eq(hotspot_range_at(&c, 11, true, &found), 1);
+	ck_assert_uint_eq(found.from, 10);
+	ck_assert_int_eq(hotspot_range_at(&c, 12, true, &found), 1);
+	ck_assert_uint_eq(found.from, 12);
+}
+END_TEST
+
 START_TEST(a_range_may_be_longer_than_its_entry)
 {
 	struct runtime_code c = {0};
@@ -1468,6 +1483,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, of_more_ranges_than_a_region_has_room_for_the_last_are_not_known);
 	tcase_add_test(t, of_more_arguments_than_a_region_has_room_for_callers_are_known);
 	tcase_add_test(t, of_more_returns_than_a_region_has_room_for_callers_are_known);
+	tcase_add_test(t, two_returns_that_touch_are_two);
 	tcase_add_test(t, a_range_may_be_longer_than_its_entry);
 	tcase_add_test(t, an_interpreted_frame_says_its_method_and_bytecode);
 	tcase_add_test(t, a_method_that_is_being_entered_has_no_frame_yet);

@@ -44,9 +44,10 @@ static uint32_t range_take(struct hotspot_range *rest)
 	return from << 14 | n << 6 | rest->words << 1 | (rest->arguments || rest->left || by_units);
 }
 
+/* Of a frame that is taken down, the first instruction is the pop: two ranges that touch are not one. */
 static bool range_goes_on(const struct hotspot_range *last, const struct hotspot_range *r)
 {
-	return last->end == r->from && last->words == r->words && last->arguments == r->arguments && last->left == r->left;
+	return (r->words || r->left) && last->end == r->from && last->words == r->words && last->arguments == r->arguments && last->left == r->left;
 }
 
 /* Words of a return address: a callee has taken its arguments away. */

@@ -972,6 +972,29 @@ START_TEST(of_more_arguments_than_a_region_has_room_for_callers_are_known)
 }
 END_TEST
 
+/* Each is three ranges: of one word, two, and one. */
+START_TEST(of_as_many_checks_of_types_callers_and_what_is_between_are_known)
+{
+	uint8_t checks[10 * ROOM];
+
+	for (size_t i = 0; i < sizeof(checks); i += 10) /* push rsi; push rdi; call +0; pop rdi; pop rsi; nop */
+		memcpy(checks + i, "\x56\x57\xe8\0\0\0\0\x5f\x5e\x90", 10);
+	read_with(checks, 10 * 7);
+	for (uint32_t at = 0; at < 10 * 7; at += 10)
+		expect_words(at + 8, true, 1);
+	read_with(checks, 10 * (ROOM - 1));
+	for (uint32_t at = 0; at < 10 * (ROOM - 1); at += 10) {
+		expect_words(at, true, 0);
+		expect_words(at + 7, false, 0);
+		expect_words(at + 9, true, 0);
+	}
+	expect_unknown(8, true);
+	read_with(checks, sizeof(checks));
+	expect_words(10 * (ROOM - 1) + 7, false, 0);
+	expect_unknown(10 * (ROOM - 1) + 9, true);
+}
+END_TEST
+
 /* As of a long switch: each return is three instructions, and no call lies between them. */
 START_TEST(of_more_returns_than_a_region_has_room_for_callers_are_known)
 {
@@ -1482,6 +1505,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_native_method_has_no_frame_between_leave_and_its_ends);
 	tcase_add_test(t, of_more_ranges_than_a_region_has_room_for_the_last_are_not_known);
 	tcase_add_test(t, of_more_arguments_than_a_region_has_room_for_callers_are_known);
+	tcase_add_test(t, of_as_many_checks_of_types_callers_and_what_is_between_are_known);
 	tcase_add_test(t, of_more_returns_than_a_region_has_room_for_callers_are_known);
 	tcase_add_test(t, two_returns_that_touch_are_two);
 	tcase_add_test(t, a_range_may_be_longer_than_its_entry);

@@ -142,10 +142,14 @@ struct hotspot_range {
 	bool left;	/* of 0 words: the frame pointer is the caller's already */
 };
 #define HOTSPOT_ARGUMENTS     2u  /* of HOTSPOT_SUBTYPE, which alone has any on the stack */
-#define HOTSPOT_RANGE_WORDS   30u /* more are not known: */
+#define HOTSPOT_RANGE_WORDS   29u /* more are not known: */
+#define HOTSPOT_RANGE_CALLEE  30u /* of arguments: of return addresses alone it is known that there are no others */
 #define HOTSPOT_RANGE_UNKNOWN 31u
 
-/* A region has room for 22, of 255 bytes each. From the first one on for which there is none, ranges are untold. */
+/*
+ * A region has room for 22, of 255 bytes each; then those of arguments that touch become one. From the first one on for which
+ * there is none, ranges are untold.
+ */
 void hotspot_range_add(struct runtime_code *c, const struct hotspot_range *r);
 /* Not all ranges from the offset on are told. exact: but return addresses lie in none of them. */
 void hotspot_range_untold(struct runtime_code *c, uint32_t from, bool exact);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Ranges of compiled code, half a word of its region each: from << 14 | length << 6 | words << 1 | flag. Before them two
- * halves have from where on ranges are not told, 0 where all are.
+ * halves have from where on ranges are not told, 0 where all are. A check of a type takes three, for each number of words
+ * one; where there is no room for more, these become one that callers alone are known in.
  */
 #include <errno.h>
 
@@ -47,12 +48,15 @@ static uint32_t range_take(struct hotspot_range *rest)
 /* Of a frame that is taken down, the first instruction is the pop: two ranges that touch are not one. */
 static bool range_goes_on(const struct hotspot_range *last, const struct hotspot_range *r)
 {
-	return (r->words || r->left) && last->end == r->from && last->words == r->words && last->arguments == r->arguments && last->left == r->left;
+	return (r->words || r->left) && last->end == r->from && last->words == r->words &&
+	       last->arguments == r->arguments && last->left == r->left;
 }
 
 /* Words of a return address: a callee has taken its arguments away. */
 static uint32_t range_words_of_caller(const struct hotspot_range *r)
 {
+	if (r->words == HOTSPOT_RANGE_CALLEE)
+		return 0;
 	return r->arguments ? r->words - MIN(r->words, HOTSPOT_ARGUMENTS) : r->words;
 }
 
@@ -69,6 +73,40 @@ bool hotspot_ranges_are_told(const struct runtime_code *c)
 	return !runtime_code_half(c, UNTOLD_EXACT);
 }
 
+/* Of arguments alone, which a callee takes away. */
+static bool range_is_of_callee(const struct hotspot_range *r)
+{
+	return r->arguments && !range_words_of_caller(r);
+}
+
+static bool ranges_join(struct hotspot_range *a, const struct hotspot_range *b)
+{
+	if (a->end != b->from || b->end - a->from > LENGTH_MAX || !range_is_of_callee(a) || !range_is_of_callee(b))
+		return false;
+	*a = (struct hotspot_range){.from = a->from, .end = b->end, .words = HOTSPOT_RANGE_CALLEE, .arguments = true};
+	return true;
+}
+
+/* Where the next one comes: HALVES, where there is no room. */
+static uint32_t ranges_make_room(struct runtime_code *c)
+{
+	struct hotspot_range last = range_of(runtime_code_half(c, FIRST));
+	uint32_t nr = FIRST;
+
+	for (uint32_t i = FIRST + 1; i < HALVES; i++) {
+		const struct hotspot_range next = range_of(runtime_code_half(c, i));
+
+		if (ranges_join(&last, &next))
+			continue;
+		range_put(c, nr++, range_take(&last));
+		last = next;
+	}
+	range_put(c, nr++, range_take(&last));
+	for (uint32_t i = nr; i < HALVES; i++)
+		range_put(c, i, 0);
+	return nr;
+}
+
 void hotspot_range_add(struct runtime_code *c, const struct hotspot_range *r)
 {
 	struct hotspot_range rest = *r, last;
@@ -76,6 +114,8 @@ void hotspot_range_add(struct runtime_code *c, const struct hotspot_range *r)
 
 	while (i < HALVES && runtime_code_half(c, i))
 		i++;
+	if (i == HALVES)
+		i = ranges_make_room(c);
 	if (i > FIRST) {
 		last = range_of(runtime_code_half(c, i - 1));
 		if (range_goes_on(&last, r)) {
@@ -98,7 +138,7 @@ int hotspot_range_at(const struct runtime_code *c, uint64_t offset, bool exact, 
 		*ret = range_of(runtime_code_half(c, i));
 		if (offset < ret->from || offset >= ret->end)
 			continue;
-		if (ret->words == HOTSPOT_RANGE_UNKNOWN)
+		if (ret->words == HOTSPOT_RANGE_UNKNOWN || (exact && ret->words == HOTSPOT_RANGE_CALLEE))
 			return -ENOENT;
 		if (!exact)
 			ret->words = range_words_of_caller(ret);

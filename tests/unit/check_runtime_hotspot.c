@@ -916,6 +916,54 @@ START_TEST(behind_leave_the_frame_pointer_is_the_callers)
 }
 END_TEST
 
+static void expect_unknown(uint64_t at, bool exact)
+{
+	at_rsp(6);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + at, exact), -ENOENT);
+}
+
+static void expect_taken_down(uint64_t at)
+{
+	at_rsp(2);
+	stack[0] = HW_CODE + 5;
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + at, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 8);
+	ck_assert_uint_eq(step.fp, 0xbb);
+}
+
+/* As of a method into which ReentrantLock.lock was inlined. */
+START_TEST(a_return_behind_the_check_of_the_reserved_stack_is_one)
+{
+	/* add rsp, 0x20; pop rbp; cmp rsp, [r15 + 0x490]; jb 64; 18: call +0; hlt ... */
+	uint8_t code[100] = "\x48\x83\xc4\x20\x5d\x49\x3b\xa7\x90\x04\0\0\x0f\x82\x2e\0\0\0\xe8\0\0\0\0";
+
+	memset(code + 23, 0xf4, sizeof(code) - 23);
+	/* 64: cmp rsp, [r15 + 0x398]; ja +0x100; ret */
+	memcpy(code + 64, "\x49\x3b\xa7\x98\x03\0\0\x0f\x87\0\x01\0\0\xc3", 14);
+	read_with(code, sizeof(code));
+	expect_taken_down(5);
+	expect_taken_down(12);
+	expect_taken_down(64);
+	expect_taken_down(71);
+	expect_taken_down(77);
+	expect_words(78, true, 0);
+	expect_unknown(18, true);
+	expect_unknown(23, false);
+}
+END_TEST
+
+/* As to what rethrows an exception. A byte of what lies behind is no return. */
+START_TEST(a_jump_away_ends_a_frame_as_a_return_does)
+{
+	/* add rsp, 0x20; pop rbp; jmp +0x100; mov ebx, eax; ret */
+	read_with("\x48\x83\xc4\x20\x5d\xe9\0\x01\0\0\x8b\xd8\xc3", 13);
+	expect_taken_down(5);
+	expect_words(10, true, 0);
+	expect_words(12, true, 0);
+}
+END_TEST
+
 /* Native methods look for what went wrong in between (sharedRuntime_x86_64.cpp, generate_native_wrapper). */
 START_TEST(a_native_method_has_no_frame_between_leave_and_its_ends)
 {
@@ -923,22 +971,11 @@ START_TEST(a_native_method_has_no_frame_between_leave_and_its_ends)
 	/* leave; test rax, rax; jne 8; nop; ret; 8: jmp +0x40; nop */
 	read_with("\xc9\x48\x85\xc0\x75\x02\x90\xc3\xeb\x40\x90", 11);
 	for (uint64_t at = 1; at <= 8; at += at == 1 ? 3 : (at == 4 ? 2 : 1)) {
-		at_rsp(2);
-		stack[0] = HW_CODE + 5;
-		ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + at, true), 0);
-		ck_assert_uint_eq(step.pc, HW_CODE + 5);
-		ck_assert_uint_eq(step.sp, STACK + 8);
-		ck_assert_uint_eq(step.fp, 0xbb);
+		expect_taken_down(at);
 	}
 	expect_words(10, true, 0);
 }
 END_TEST
-
-static void expect_unknown(uint64_t at, bool exact)
-{
-	at_rsp(6);
-	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + at, exact), -ENOENT);
-}
 
 enum { ROOM = 22 };
 
@@ -1502,6 +1539,8 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, what_jumps_part_of_one_range_is_one);
 	tcase_add_test(t, a_second_prologue_takes_no_words);
 	tcase_add_test(t, behind_leave_the_frame_pointer_is_the_callers);
+	tcase_add_test(t, a_return_behind_the_check_of_the_reserved_stack_is_one);
+	tcase_add_test(t, a_jump_away_ends_a_frame_as_a_return_does);
 	tcase_add_test(t, a_native_method_has_no_frame_between_leave_and_its_ends);
 	tcase_add_test(t, of_more_ranges_than_a_region_has_room_for_the_last_are_not_known);
 	tcase_add_test(t, of_more_arguments_than_a_region_has_room_for_callers_are_known);

@@ -4,7 +4,7 @@
  * instructions with which the compilers do so on x86-64 (OpenJDK,
  * macroAssembler_x86.cpp: verified_entry; c1_MacroAssembler_x86.cpp: build_frame;
  * sharedRuntime_x86_64.cpp): push rbp and sub rsp, or sub rsp and a store of rbp;
- * add rsp, pop rbp, perhaps a poll, ret; of native methods and what calls native
+ * add rsp, pop rbp, perhaps a check of the stack's reserved part and a poll, ret; of native methods and what calls native
  * code, leave and ret.
  */
 #include <errno.h>
@@ -12,12 +12,14 @@
 
 #include "base/cleanup.h"
 #include "runtime/hotspot.h"
+#include "unwind/x86_insn.h"
 
 #define PROLOGUE_MAX 512
 #define SCAN_MAX     (256u << 10)
 #define PIECE	     4096u
-#define OVERLAP	     64u /* an epilogue is shorter */
-#define RETURN_MAX   40u
+#define OVERLAP	     256u /* an epilogue is shorter */
+#define RETURN_INSNS 8u	  /* from the pop of the frame pointer to the return, on the usual way */
+#define RESERVED_MAX 160u /* bytes of what is passed over there */
 
 /* sub rsp or add rsp (modrm), n: its length, 0: it is not there. */
 static uint32_t move_of_stack(const uint8_t *at, size_t left, uint8_t modrm, uint64_t *ret)
@@ -93,23 +95,51 @@ struct epilogues {
 	uint32_t nr;
 };
 
-/* Where the return behind a pop rbp ends. */
-static uint32_t hotspot_return_end(const uint8_t *code, size_t len, uint32_t from)
+/* cmp rsp, [r15 + n] */
+static bool is_compare_of_stack(const uint8_t *code, size_t left)
 {
-	for (uint32_t i = from; i < len && i < from + RETURN_MAX; i++)
-		if (code[i] == 0xc3)
-			return i + 1;
+	static const uint8_t compare[] = {0x49, 0x3b, 0xa7};
+
+	return left >= sizeof(compare) && !memcmp(code, compare, sizeof(compare));
+}
+
+static bool is_jump_if_below(const uint8_t *code, size_t left)
+{
+	return left >= 2 && (code[0] == 0x72 || (code[0] == 0x0f && code[1] == 0x82));
+}
+
+/*
+ * Where what follows a pop rbp ends: its return, or a jump to code that has the caller's frame too; from, where neither is
+ * near. Since 9, methods that may use the stack's reserved part pass over a call that ends that (macroAssembler_x86.cpp,
+ * reserved_stack_check): ret_passed.
+ */
+static uint32_t hotspot_return_end(const uint8_t *code, size_t len, uint32_t from, struct hotspot_range *ret_passed)
+{
+	bool compared = false;
+	uint32_t at = from;
+	struct x86_insn i;
+
+	for (uint32_t n = 0; n < RETURN_INSNS && at < len && !x86_decode(code + at, len - at, &i); n++) {
+		const bool passes = compared && is_jump_if_below(code + at, len - at) && i.n > 0 && i.n <= RESERVED_MAX;
+
+		compared = is_compare_of_stack(code + at, len - at);
+		at += i.len;
+		if (i.kind == INSN_RET || i.kind == INSN_JUMP || i.kind == INSN_END)
+			return at;
+		if (!passes)
+			continue;
+		*ret_passed = (struct hotspot_range){.from = at, .end = at + (uint32_t)i.n, .words = HOTSPOT_RANGE_UNKNOWN};
+		at = ret_passed->end;
+	}
 	return from;
 }
 
-/* Without an add, a pop rbp counts where a return follows, or the poll of 16 and later: cmp rsp, [r15 + n]. */
+/* Without an add, a pop rbp counts where a return follows, or the poll of 16 and later, or the check. */
 static bool is_pop_and_return(const uint8_t *code, size_t len, uint32_t i)
 {
-	static const uint8_t poll[] = {0x49, 0x3b, 0xa7};
-
 	if (code[i] != 0x5d || i + 4 > len)
 		return false;
-	return code[i + 1] == 0xc3 || !memcmp(code + i + 1, poll, sizeof(poll));
+	return code[i + 1] == 0xc3 || is_compare_of_stack(code + i + 1, len - i - 1);
 }
 
 /* add rsp, frame - 16; pop rbp: ret_down is behind the add. */
@@ -133,27 +163,39 @@ static bool hotspot_is_leave(const uint8_t *code, size_t len, uint32_t i)
 	return i + 2 <= len && code[i] == 0xc9 && code[i + 1] == 0xc3;
 }
 
+static void hotspot_epilogue_add(struct epilogues *e, const struct hotspot_range *r, const struct hotspot_range *passed)
+{
+	if (e->nr++ >= EPILOGUES_MAX) {
+		hotspot_range_untold(e->code, r->from, true);
+		return;
+	}
+	if (passed->end) /* in what is not known, and in the other one: the first counts */
+		hotspot_range_add(e->code, passed);
+	hotspot_range_add(e->code, r);
+}
+
 static void hotspot_epilogues_in(const uint8_t *code, size_t len, size_t stop, uint32_t offset, uint64_t frame,
 				 struct epilogues *e)
 {
-	struct hotspot_range r = {0};
 	uint32_t down;
 
 	for (uint32_t i = 0; i < stop && hotspot_ranges_are_told(e->code); i++) {
-		r.left = hotspot_is_leave(code, len, i);
+		struct hotspot_range r = {.left = hotspot_is_leave(code, len, i)}, passed = {0};
+
 		if (r.left) {
-			r.from = offset + i + 1;
-			r.end = offset + i + 2;
+			r.from = i + 1;
+			r.end = i + 2;
 		} else if (hotspot_is_epilogue(code, len, i, frame, &down)) {
-			r.from = offset + down;
-			r.end = offset + hotspot_return_end(code, len, down + 1);
+			r.from = down;
+			r.end = hotspot_return_end(code, len, down + 1, &passed);
 		} else {
 			continue;
 		}
-		if (e->nr++ < EPILOGUES_MAX)
-			hotspot_range_add(e->code, &r);
-		else
-			hotspot_range_untold(e->code, r.from, true);
+		r.from += offset;
+		r.end += offset;
+		passed.from += offset;
+		passed.end += passed.end ? offset : 0;
+		hotspot_epilogue_add(e, &r, &passed);
 	}
 }
 

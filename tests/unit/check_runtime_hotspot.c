@@ -479,6 +479,51 @@ START_TEST(what_leads_to_two_inlined_methods_is_of_the_one_around_them)
 }
 END_TEST
 
+static uint32_t functions_at(uint64_t offset)
+{
+	uint64_t chain[4];
+
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	return code_chain(&made, HW_CODE + offset, false, chain);
+}
+
+/* Its callers would be missing, if it were of the method around it. */
+START_TEST(what_is_inlined_and_refused_is_of_no_method)
+{
+	static const int32_t pcs[][4] = {{-1}, {0x30, 8}, {0x50, 12}, {INT32_MAX}};
+
+	put_flow(pcs, ARRAY_SIZE(pcs));
+	put_short_jump(JNE, 0x10, 0x32);
+	put64(HW_BLOB + 0x1a0, 0);
+	ck_assert_uint_eq(functions_at(0x08), 0); /* it may lead there */
+	ck_assert_uint_eq(functions_at(0x30), 2);
+	ck_assert_uint_eq(functions_at(0x32), 0);
+	ck_assert_uint_eq(functions_at(0x50), 0);
+}
+END_TEST
+
+/* What lies there leads on to what was read, but is of others. */
+START_TEST(behind_as_many_descriptors_as_are_read_nothing_is_known)
+{
+	static int32_t pcs[RUNTIME_CODE_ROWS + 2][4] = {{-1}};
+	const uint64_t at = WORLD + 0x30000;
+
+	put_flow(pcs, 1);
+	for (uint32_t i = 1; i < RUNTIME_CODE_ROWS; i++)
+		memcpy(pcs[i], (const int32_t[]){0x30, 8}, 8);
+	memcpy(pcs[RUNTIME_CODE_ROWS], (const int32_t[]){0x50, 12}, 8);
+	pcs[RUNTIME_CODE_ROWS + 1][0] = INT32_MAX;
+	put(at, pcs, sizeof(pcs));
+	put32(HW_BLOB + 0x10c, (uint32_t)(at - HW_BLOB));
+	put32(HW_BLOB + 0x110, (uint32_t)(at - HW_BLOB + sizeof(pcs)));
+	put_short_jump(JMP, 0x40, 0x20);
+	ck_assert_uint_eq(flow_at(0x30), HW_METHOD(1));
+	ck_assert_uint_eq(functions_at(0x32), 0);
+	ck_assert_uint_eq(functions_at(0x50), 0);
+}
+END_TEST
+
 START_TEST(a_jump_back_to_what_is_behind_all_makes_no_loop)
 {
 	static const int32_t pcs[][4] = {{-1}, {0x50, 12}, {INT32_MAX}};
@@ -879,6 +924,24 @@ START_TEST(what_jumps_part_of_one_range_is_one)
 	ck_assert_uint_eq(nr, 2); /* and the epilogue */
 	expect_words(1, true, 1);
 	expect_words(25, true, 1);
+}
+END_TEST
+
+START_TEST(where_more_jumps_lead_ahead_than_there_is_room_for_nothing_is_known)
+{
+	uint8_t code[1 + 2 * 33 + 2 + 2] = {0x50};
+
+	/* push rax; as often: jne to the pop; jmp -2; pop rax; nop */
+	for (uint32_t i = 0; i < 33; i++) {
+		code[1 + 2 * i] = JNE;
+		code[2 + 2 * i] = (uint8_t)(2 * (32 - i) + 2);
+	}
+	memcpy(code + 67, "\xeb\xfe\x58\x90", 4);
+	read_with(code, sizeof(code));
+	expect_words(66, true, 1);
+	expect_words(69, true, 1);
+	at_rsp(6);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 70, true), -ENOENT);
 }
 END_TEST
 
@@ -1516,6 +1579,8 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, the_end_of_a_loop_is_of_the_method_whose_poll_is_in_it);
 	tcase_add_test(t, what_jumps_away_before_inlined_code_is_not_of_it);
 	tcase_add_test(t, what_leads_to_two_inlined_methods_is_of_the_one_around_them);
+	tcase_add_test(t, what_is_inlined_and_refused_is_of_no_method);
+	tcase_add_test(t, behind_as_many_descriptors_as_are_read_nothing_is_known);
 	tcase_add_test(t, a_jump_back_to_what_is_behind_all_makes_no_loop);
 	tcase_add_test(t, a_loop_that_ends_before_its_poll_is_of_the_method_of_that);
 	tcase_add_test(t, what_aligns_a_loop_does_not_lead_to_it);
@@ -1537,6 +1602,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, what_was_pushed_before_the_arguments_stays_there);
 	tcase_add_test(t, behind_a_jump_there_is_what_others_lead_there_with);
 	tcase_add_test(t, what_jumps_part_of_one_range_is_one);
+	tcase_add_test(t, where_more_jumps_lead_ahead_than_there_is_room_for_nothing_is_known);
 	tcase_add_test(t, a_second_prologue_takes_no_words);
 	tcase_add_test(t, behind_leave_the_frame_pointer_is_the_callers);
 	tcase_add_test(t, a_return_behind_the_check_of_the_reserved_stack_is_one);

@@ -35,6 +35,7 @@ struct nmethod {
 	struct { uint32_t index, function; struct hotspot_method method; } methods[METHODS_MAX];
 	struct scope_memo memo[MEMO];
 	struct pc_desc pc[PCS_MAX];
+	bool more_pcs; /* than there is room for */
 	struct flow_mark marks[PCS_MAX];
 	uint32_t loop; /* the node of the method's only loop, where nothing is inlined; RUNTIME_NO_NODE: not known */
 	struct hotspot_flow flow;
@@ -206,7 +207,15 @@ static int nmethod_node(struct nmethod *n, uint32_t offset)
 
 /* --- rows --- */
 
-/* What is known at the descriptors: their nodes, that of the method itself where one was refused. */
+/* At a descriptor without a scope it is the method itself. */
+static uint32_t nmethod_node_of(struct nmethod *n, int32_t scope, uint32_t root)
+{
+	int node = nmethod_node(n, (uint32_t)scope);
+
+	return !scope ? root : (node < 0 ? RUNTIME_NO_NODE : (uint32_t)node);
+}
+
+/* What is known at the descriptors: their nodes, none where one was refused. */
 static uint32_t nmethod_marks(struct nmethod *n, uint32_t nr, uint32_t root)
 {
 	uint64_t size = n->made->code.end - n->made->code.start, least = n->made->code.word[HOTSPOT_MADE];
@@ -214,13 +223,11 @@ static uint32_t nmethod_marks(struct nmethod *n, uint32_t nr, uint32_t root)
 
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct pc_desc *d = &n->pc[i];
-		int node;
 
 		if (d->pc_offset < 0 || (uint64_t)d->pc_offset < least || (uint64_t)d->pc_offset >= size)
 			continue;
 		least = (uint64_t)d->pc_offset + 1;
-		node = nmethod_node(n, (uint32_t)d->scope);
-		n->marks[nr_marks++] = (struct flow_mark){(uint32_t)d->pc_offset, node < 0 ? root : (uint32_t)node};
+		n->marks[nr_marks++] = (struct flow_mark){(uint32_t)d->pc_offset, nmethod_node_of(n, d->scope, root)};
 	}
 	return nr_marks;
 }
@@ -249,8 +256,13 @@ static uint32_t nmethod_around(const struct nmethod *n, uint32_t node, uint32_t 
 static uint32_t nmethod_common(struct nmethod *n, uint32_t a, uint32_t b)
 {
 	const struct runtime_code_node *nodes = n->made->nodes;
-	uint32_t depth_a = nmethod_depth(n, a), depth_b = nmethod_depth(n, b), depth = MIN(depth_a, depth_b), common;
+	uint32_t depth_a, depth_b, depth, common;
 
+	if (a == RUNTIME_NO_NODE || b == RUNTIME_NO_NODE)
+		return RUNTIME_NO_NODE;
+	depth_a = nmethod_depth(n, a);
+	depth_b = nmethod_depth(n, b);
+	depth = MIN(depth_a, depth_b);
 	hotspot_flow_charge(&n->flow, 2 * (depth_a + depth_b) + 1);
 	a = common = nmethod_around(n, a, depth);
 	b = nmethod_around(n, b, depth);
@@ -264,15 +276,18 @@ static uint32_t nmethod_in_all(struct nmethod *n, const struct flow_found *found
 {
 	for (uint32_t i = 0; i < found->nr; i++)
 		node = nmethod_common(n, node, n->marks[found->mark[i]].node);
-	return found->open ? nmethod_around(n, node, 0) : node;
+	return found->open && node != RUNTIME_NO_NODE ? nmethod_around(n, node, 0) : node;
 }
 
 /* Whether one of them is neither in the function of a node, nor around it. */
 static bool nmethod_has_stranger(struct nmethod *n, const struct flow_found *found, uint32_t node)
 {
 	for (uint32_t i = 0; i < found->nr; i++) {
-		uint32_t other = n->marks[found->mark[i]].node, common = nmethod_depth(n, nmethod_common(n, node, other));
+		uint32_t other = n->marks[found->mark[i]].node, common = nmethod_common(n, node, other);
 
+		if (common == RUNTIME_NO_NODE)
+			return true;
+		common = nmethod_depth(n, common);
 		if (common < nmethod_depth(n, node) && common < nmethod_depth(n, other))
 			return true;
 	}
@@ -358,24 +373,33 @@ static int nmethod_block_rows(struct nmethod *n, uint32_t root)
 	return err;
 }
 
+/* Behind the last descriptor that was read, others are not known. */
+static uint64_t nmethod_size(const struct nmethod *n, uint32_t nr_marks)
+{
+	return n->more_pcs && nr_marks ? n->marks[nr_marks - 1].offset + 1 : n->made->code.end - n->made->code.start;
+}
+
 static void nmethod_rows(struct nmethod *n, uint32_t nr, uint32_t root, uint32_t begin)
 {
-	uint64_t size = n->made->code.end - n->made->code.start;
 	uint32_t from = (uint32_t)n->made->code.word[HOTSPOT_MADE], nr_marks = nmethod_marks(n, nr, root);
+	uint64_t size = nmethod_size(n, nr_marks);
 	int err;
 
 	nmethod_find_loop(n);
 	hotspot_pushed_begin(&n->pushed, &n->made->code);
 	n->flow.pushed = &n->pushed;
 	hotspot_flow_read(&n->flow, n->memory, n->made->code.start, from, nr_marks ? size : 0, n->marks, nr_marks);
+	hotspot_pushed_read(&n->pushed, n->memory);
 	/* Until its frame is there, nothing that was inlined runs. */
 	runtime_code_add_row(n->made, 0, begin);
 	err = nmethod_block_rows(n, root);
 	from = n->flow.nr_blocks ? n->flow.end : from;
 	if (!err && from < size)
 		err = nmethod_mark_rows(n, nr_marks, from, root);
-	if (err)
-		runtime_code_add_row(n->made, n->made->rows[n->made->code.nr_rows - 1].offset + 1, root); /* there was no room */
+	if (!err && n->more_pcs)
+		err = nmethod_add_row(n, (uint32_t)size, RUNTIME_NO_NODE);
+	if (err) /* there was no room */
+		runtime_code_add_row(n->made, n->made->rows[n->made->code.nr_rows - 1].offset + 1, RUNTIME_NO_NODE);
 }
 
 static int nmethod_read_pcs(struct nmethod *n, uint32_t *ret)
@@ -384,6 +408,7 @@ static int nmethod_read_pcs(struct nmethod *n, uint32_t *ret)
 	int err;
 
 	*ret = 0;
+	n->more_pcs = bytes / sizeof(n->pc[0]) > PCS_MAX;
 	if (n->pcs_end <= n->pcs)
 		return 0;
 	*ret = (uint32_t)MIN(bytes / sizeof(n->pc[0]), (uint64_t)PCS_MAX);
@@ -431,6 +456,7 @@ static void nmethod_begin(struct nmethod *n, const struct hotspot *h, struct mem
 	n->at = blob;
 	n->made = made;
 	n->nr_methods = 0;
+	n->more_pcs = false;
 	n->numbers.nr = n->numbers.used = 0;
 }
 
@@ -452,9 +478,7 @@ static int nmethod_read(struct nmethod *n, bool native)
 		return root;
 	if (native && hotspot_method_is(n->h, n->memory, &n->methods[0].method, "jdk/internal/vm/Continuation", "doYield"))
 		c->kind = HOTSPOT_YIELD;
-	if (native)
-		hotspot_pushed_read(&n->pushed, n->memory, c);
-	else if (nmethod_find_scopes(n) || nmethod_find_metadata(n) || nmethod_read_pcs(n, &nr))
+	if (!native && (nmethod_find_scopes(n) || nmethod_find_metadata(n) || nmethod_read_pcs(n, &nr)))
 		return -EFAULT;
 	nmethod_rows(n, nr, (uint32_t)root, begin);
 	return 0;

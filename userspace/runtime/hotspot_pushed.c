@@ -2,7 +2,6 @@
 #include "runtime/hotspot_pushed.h"
 
 #include "base/cleanup.h"
-#include "runtime/hotspot_flow.h"
 #include "runtime/x86_scan.h"
 
 void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code *c)
@@ -49,8 +48,10 @@ static void pushed_aim(struct hotspot_pushed *p, uint32_t end, uint32_t to)
 		if (p->aim[i].at >= end)
 			p->aim[nr++] = p->aim[i];
 	p->nr_aims = nr;
-	if (nr == PUSHED_AIMS)
+	if (nr == PUSHED_AIMS) {
+		hotspot_range_untold(p->code, to, false);
 		return;
+	}
 	p->aim[nr].at = to;
 	p->aim[nr].words = p->words;
 	p->aim[nr].by_push = p->by_push;
@@ -141,7 +142,7 @@ static void pushed_apply(struct hotspot_pushed *p, const struct x86_insn *i, uin
 		break;
 	case INSN_JUMP:
 	case INSN_BRANCH:
-		if (i->n >= 0 && i->n < FLOW_BYTES)
+		if (i->n >= 0 && i->n < PUSHED_BYTES)
 			pushed_aim(p, end, end + (uint32_t)i->n);
 		break;
 	case INSN_SP_SET: /* as it was before it was aligned */
@@ -167,6 +168,7 @@ void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uin
 	pushed_apply(p, i, end);
 	if (i->kind == INSN_JUMP || i->kind == INSN_RET || i->kind == INSN_END)
 		pushed_leave(p, end);
+	p->end = end;
 	if (i->kind != INSN_SP_COPY)
 		p->frame_pointer = i->kind == INSN_PUSH && i->reg == X86_BP && p->words == 1;
 }
@@ -177,10 +179,14 @@ static bool pushed_see(void *ctx, const struct x86_insn *i, uint32_t end)
 	return true;
 }
 
-void hotspot_pushed_read(struct hotspot_pushed *p, struct memory *m, struct runtime_code *c)
+void hotspot_pushed_read(struct hotspot_pushed *p, struct memory *m)
 {
-	uint32_t size = (uint32_t)MIN(c->end - c->start, (uint64_t)FLOW_BYTES), made = (uint32_t)c->word[HOTSPOT_MADE];
+	const struct runtime_code *c = p->code;
+	const uint32_t size = (uint32_t)MIN(c->end - c->start, (uint64_t)PUSHED_BYTES);
+	const uint32_t from = MAX(p->end, (uint32_t)MIN(c->word[HOTSPOT_MADE], (uint64_t)size));
 
-	hotspot_pushed_begin(p, c);
-	x86_scan(m, c->start, MIN(made, size), size, pushed_see, p);
+	if (x86_scan(m, c->start, from, size, pushed_see, p))
+		hotspot_range_untold(p->code, p->end, false);
+	else if (c->end - c->start > size)
+		hotspot_range_untold(p->code, size, false);
 }

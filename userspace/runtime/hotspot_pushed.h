@@ -16,6 +16,7 @@
 #include "runtime/hotspot.h"
 #include "unwind/x86_insn.h"
 
+#define PUSHED_BYTES (256u << 10) /* of code: what lies behind is not told */
 #define PUSHED_AIMS 32
 #define PUSHED_MAX  (1u << 16)
 /* As words: it is not known how many, and the frame was left, and not yet returned from. */
@@ -25,6 +26,7 @@
 struct hotspot_pushed {
 	struct runtime_code *code; /* borrowed: whose words become the ranges */
 	uint32_t words, from;	   /* now, and from which offset on */
+	uint32_t end;		   /* of the last instruction */
 	bool by_push;		   /* a call takes them for arguments */
 	bool frame_pointer;	   /* the last instruction has pushed it */
 	bool reached;		   /* control gets here from the instruction before, or by a jump */
@@ -37,7 +39,7 @@ void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code *c);
 /* An instruction behind the prologue, and the offset at which it ends. */
 void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end);
 
-/* All of them, of code that is not read otherwise: native methods. */
-void hotspot_pushed_read(struct hotspot_pushed *p, struct memory *m, struct runtime_code *c);
+/* The rest of them. What cannot be read is untold (hotspot_range_untold). */
+void hotspot_pushed_read(struct hotspot_pushed *p, struct memory *m);
 
 #endif

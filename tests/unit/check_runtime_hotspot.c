@@ -1040,7 +1040,7 @@ START_TEST(a_native_method_has_no_frame_between_leave_and_its_ends)
 }
 END_TEST
 
-enum { ROOM = 22 };
+enum { ROOM = 20 };
 
 START_TEST(of_more_ranges_than_a_region_has_room_for_the_last_are_not_known)
 {
@@ -1079,8 +1079,8 @@ START_TEST(of_as_many_checks_of_types_callers_and_what_is_between_are_known)
 
 	for (size_t i = 0; i < sizeof(checks); i += 10) /* push rsi; push rdi; call +0; pop rdi; pop rsi; nop */
 		memcpy(checks + i, "\x56\x57\xe8\0\0\0\0\x5f\x5e\x90", 10);
-	read_with(checks, 10 * 7);
-	for (uint32_t at = 0; at < 10 * 7; at += 10)
+	read_with(checks, 10 * 6);
+	for (uint32_t at = 0; at < 10 * 6; at += 10)
 		expect_words(at + 8, true, 1);
 	read_with(checks, 10 * (ROOM - 1));
 	for (uint32_t at = 0; at < 10 * (ROOM - 1); at += 10) {
@@ -1146,6 +1146,59 @@ START_TEST(a_range_may_be_longer_than_its_entry)
 	ck_assert(found.left && !found.arguments);
 	hotspot_range_add(&c, &(struct hotspot_range){.from = 1 << 18, .end = (1 << 18) + 1, .words = 1});
 	ck_assert_int_eq(hotspot_range_at(&c, 1 << 18, false, &found), -ENOENT);
+}
+END_TEST
+
+static int step_given_up(void)
+{
+	at_rsp(6);
+	stack[2] = HW_CODE + HW_CALL;
+	return step_at(HOTSPOT_COMPILED, 0x70, false);
+}
+
+START_TEST(a_frame_that_is_given_up_has_kept_where_it_was)
+{
+	put32(HW_BLOB + 0x118, 16);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_int_eq(step_given_up(), 0);
+	ck_assert_uint_eq(step.place, 0);
+	put64(HW_BLOB + 0x80, HW_CODE + 0x70);
+	memset(&made, 0, sizeof(made));
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_int_eq(step_given_up(), 0);
+	ck_assert_uint_eq(step.place, HW_CODE + HW_CALL);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 48);
+	ck_assert_uint_eq(step.fp, 0xcc);
+	/* A thread's own pc, or what was not kept. */
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, 0x70, true), 0);
+	ck_assert_uint_eq(step.place, 0);
+	stack[2] = HW_CODE - 1;
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, 0x70, false), -ENOENT);
+}
+END_TEST
+
+/* In 8 both are offsets, as since 23 by another name. */
+START_TEST(the_handler_is_an_offset_or_an_address)
+{
+	struct hotspot *h = (void *)attached.param;
+
+	put32(HW_BLOB + 0x118, 16);
+	put32(HW_BLOB + 0x11c, 0x200 + 0x70);
+	h->compiled_deopt = HOTSPOT_NONE;
+	h->nmethod_deopt_8 = 0x11c;
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(made.code.word[HOTSPOT_GIVEN_UP], 0x70 | 16ULL << 32);
+	/* Out of its code, and out of its frame. */
+	put32(HW_BLOB + 0x11c, 0x200);
+	memset(&made, 0, sizeof(made));
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(made.code.word[HOTSPOT_GIVEN_UP], 0);
+	put32(HW_BLOB + 0x11c, 0x270);
+	put32(HW_BLOB + 0x118, 48);
+	memset(&made, 0, sizeof(made));
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(made.code.word[HOTSPOT_GIVEN_UP], 0);
 }
 END_TEST
 
@@ -1594,6 +1647,8 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
 	tcase_add_test(t, free_blocks_and_other_addresses_have_no_code);
 	tcase_add_test(t, a_compiled_frame_is_left_at_each_of_its_instructions);
+	tcase_add_test(t, a_frame_that_is_given_up_has_kept_where_it_was);
+	tcase_add_test(t, the_handler_is_an_offset_or_an_address);
 	tcase_add_loop_test(t, a_frame_whose_caller_would_be_no_code_of_java_is_not_left, 0, 3);
 	tcase_add_test(t, words_that_compiled_code_takes_for_a_while_lie_beneath_its_frame);
 	tcase_add_test(t, where_too_much_or_nobody_knows_how_much_was_taken_the_caller_is_unknown);

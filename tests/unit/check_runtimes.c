@@ -47,6 +47,7 @@ static int fake_frame_of(const struct runtime_attached *a, const struct runtime_
 
 static uint64_t code_identity;
 static bool code_is_gone, code_lacks_fp;
+static uint64_t code_place; /* what a frame at 0x71040 says of itself; 0: nothing */
 static const struct otp_walked *stack_walk; /* of the sample whose stack is unwound; NULL: none */
 static uint64_t code_epoch; /* in which it is read; 0: it has none */
 
@@ -98,6 +99,7 @@ static int fake_step(const struct runtime_attached *a, const struct runtime_code
 	*ret = (struct runtime_step){.sp = sp + 16, .cfa = sp + 16, .flags = RUNTIME_STEP_FP};
 	if (at->load(at->ctx, sp, &ret->fp) || at->load(at->ctx, sp + 8, &ret->pc))
 		return -EFAULT;
+	ret->place = at->pc == 0x71040 ? code_place : 0;
 	return 0;
 }
 
@@ -226,6 +228,7 @@ static void setup(void)
 	walks_known = 0;
 	code_identity = (uint64_t)(uintptr_t)codes;
 	code_is_gone = code_lacks_fp = false;
+	code_place = 0;
 	code_epoch = 0;
 	stack_walk = NULL;
 	has_more = false;
@@ -679,6 +682,19 @@ START_TEST(frames_in_code_are_left_and_named_as_the_runtime_says)
 }
 END_TEST
 
+START_TEST(a_frame_that_says_where_it_is_is_named_so)
+{
+	map_code();
+	code_place = 0x71090;
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC, false), 0);
+	ck_assert_uint_eq(stack.count, 3);
+	ck_assert_str_eq(expand(1, 0), "two");
+	ck_assert_str_eq(expand(1, 1), "one");
+	ck_assert_uint_eq(stack.frames[1].pc, 0x71040);
+	unwinder_free(unwinder);
+}
+END_TEST
+
 START_TEST(a_copy_of_code_of_a_file_is_shown_as_the_files)
 {
 	struct frame f;
@@ -1125,6 +1141,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, program_after_an_exec_has_none);
 	tcase_add_test(t, walks_that_nobody_knows_are_left_out);
 	tcase_add_test(t, frames_in_code_are_left_and_named_as_the_runtime_says);
+	tcase_add_test(t, a_frame_that_says_where_it_is_is_named_so);
 	tcase_add_test(t, a_copy_of_code_of_a_file_is_shown_as_the_files);
 	tcase_add_test(t, a_full_table_of_functions_begins_anew_for_code_as_well);
 	tcase_add_test(t, regions_of_one_process_cost_others_no_functions);

@@ -125,6 +125,7 @@ struct runtime_step {
 	uint64_t pc, sp, fp;
 	uint64_t cfa; /* above the frame: must rise from frame to frame; mostly sp */
 	uint32_t flags, reserved;
+	uint64_t place; /* in its region, where the frame's own pc was replaced: what runs there; 0: it was not */
 	struct runtime_frame own; /* key not 0: what runs in the frame, where its words tell it, as an interpreter's do */
 };
 

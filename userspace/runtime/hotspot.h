@@ -51,6 +51,10 @@
 	X(nmethod_immutable, "nmethod", "_immutable_data", HOTSPOT_MAYBE)          \
 	X(nmethod_id, "nmethod", "_compile_id", 0)                                 \
 	X(nmethod_bci, "nmethod", "_entry_bci", 0)                                 \
+	X(nmethod_original, "nmethod", "_orig_pc_offset", HOTSPOT_MAYBE)           \
+	X(nmethod_deopt, "nmethod", "_deopt_handler_offset", HOTSPOT_MAYBE)        \
+	X(nmethod_deopt_8, "nmethod", "_deoptimize_offset", HOTSPOT_MAYBE)         \
+	X(compiled_deopt, "CompiledMethod", "_deopt_handler_begin", HOTSPOT_MAYBE) \
 	X(method_const, "Method", "_constMethod", 0)                               \
 	X(const_constants, "ConstMethod", "_constants", 0)                         \
 	X(const_code_size, "ConstMethod", "_code_size", 0)                         \
@@ -128,6 +132,9 @@ enum hotspot_word {
 	HOTSPOT_PUSHED, /* offset from which on the frame pointer is pushed, before the frame is made; 0: never */
 	HOTSPOT_MADE,	/* offset from which on the frame is made */
 	HOTSPOT_SAVED,	/* offset from which on it holds the caller's frame pointer */
+	/* Half a word each: the offset of the handler to which a frame returns that is to be given up, 0: none is known; how far
+	 * above the stack pointer it keeps where it returned to before. */
+	HOTSPOT_GIVEN_UP,
 	HOTSPOT_RANGES, /* then hotspot_ranges.c's */
 };
 
@@ -147,7 +154,7 @@ struct hotspot_range {
 #define HOTSPOT_RANGE_UNKNOWN 31u
 
 /*
- * A region has room for 22, of 255 bytes each; then those of arguments that touch become one. From the first one on for which
+ * A region has room for 20, of 255 bytes each; then those of arguments that touch become one. From the first one on for which
  * there is none, ranges are untold.
  */
 void hotspot_range_add(struct runtime_code *c, const struct hotspot_range *r);

@@ -447,6 +447,31 @@ static int nmethod_identity(const struct nmethod *n, uint64_t *ret)
 	return 0;
 }
 
+/* --- frames that are given up --- */
+
+/* Its address: in 8 and since 23 an offset of the method, else of CompiledMethod. */
+static int nmethod_handler(struct nmethod *n, uint64_t *ret)
+{
+	const struct hotspot *h = n->h;
+
+	if (h->compiled_deopt != HOTSPOT_NONE)
+		return memory_u64(n->memory, n->at + h->compiled_deopt, ret);
+	return nmethod_offset(n, h->nmethod_deopt != HOTSPOT_NONE ? h->nmethod_deopt : h->nmethod_deopt_8, n->at, ret);
+}
+
+/* OpenJDK, frame.cpp, frame::deoptimize: the return address goes to the frame, and the handler's in its place. */
+static void nmethod_find_given_up(struct nmethod *n)
+{
+	struct runtime_code *c = &n->made->code;
+	uint64_t original = 0, handler = 0;
+
+	if (nmethod_offset(n, n->h->nmethod_original, 0, &original) || nmethod_handler(n, &handler))
+		return;
+	if (handler <= c->start || handler >= c->end || !original || original % 8 || original >= c->word[HOTSPOT_FRAME])
+		return;
+	c->word[HOTSPOT_GIVEN_UP] = (handler - c->start) | original << 32;
+}
+
 static void nmethod_begin(struct nmethod *n, const struct hotspot *h, struct memory *m, uint64_t blob,
 			  struct runtime_code_made *made)
 {
@@ -499,6 +524,7 @@ int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bo
 		return -EALREADY;
 	ret->code.flags = h->code_may_go ? RUNTIME_CODE_MAY_GO : 0;
 	hotspot_frame_words(m, ret->code.start, complete, frame, &ret->code);
+	nmethod_find_given_up(&n);
 	err = nmethod_read(&n, native);
 	if (err)
 		return err;

@@ -228,14 +228,34 @@ static uint64_t hotspot_step_depth(const struct runtime_code *c, const struct ru
 	return *ret_saved ? 16 : 8;
 }
 
+/* Where the frame returns to, or did before it was to be given up. */
+static int hotspot_step_original(const struct runtime_code *c, const struct runtime_place *at, uint64_t *ret)
+{
+	const uint32_t handler = runtime_code_half(c, 2 * HOTSPOT_GIVEN_UP);
+	const uint64_t kept = at->reg[RSP] + runtime_code_half(c, 2 * HOTSPOT_GIVEN_UP + 1);
+
+	*ret = at->pc;
+	if (at->exact || !handler || at->pc - c->start != handler || !hotspot_step_has(at, RSP))
+		return 0;
+	if (at->load(at->ctx, kept, ret))
+		return -EFAULT;
+	return *ret > c->start && *ret <= c->end ? 0 : -ENOENT;
+}
+
 static int hotspot_step_compiled(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
 {
+	struct runtime_place original = *at;
+	int err = hotspot_step_original(c, at, &original.pc);
+	uint64_t depth;
 	bool saved;
-	uint64_t depth = hotspot_step_depth(c, at, &saved);
-	int err;
 
+	if (err)
+		return err;
+	depth = hotspot_step_depth(c, &original, &saved);
 	if (!hotspot_step_has(at, RSP) || depth < 8)
 		return -ENOENT;
+	if (original.pc != at->pc)
+		ret->place = original.pc;
 	err = hotspot_step_frameless(at, depth, ret);
 	if (err || !saved)
 		return err;

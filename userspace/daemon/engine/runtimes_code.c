@@ -185,6 +185,7 @@ static int runtimes_step_out(struct runtimes *r, struct runtime_slot *s, const s
 	if (!f->index)
 		r->loaded_regs = s->ops->registers;
 	own->frame = step.own;
+	own->place = err ? 0 : step.place;
 	own->inner = step.flags & RUNTIME_STEP_INNER ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
 	own->wraps = step.flags & RUNTIME_STEP_WRAPS ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
 	own->data = f->data ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
@@ -348,9 +349,11 @@ bool runtimes_is_loop(const struct runtimes *r, uint32_t index)
 }
 
 /* The functions at a place of a region, innermost first; those too far out are left out. */
-static uint32_t runtimes_chain(const struct code_entry *e, const struct frame *f, struct runtime_frame to[RUNTIMES_EXPANDED])
+static uint32_t runtimes_chain(const struct code_entry *e, const struct own_frame *own, const struct frame *f,
+			       struct runtime_frame to[RUNTIMES_EXPANDED])
 {
-	uint32_t node = runtime_code_node_at(e->code, e->rows, f->pc, f->flags & FRAME_CALLER), n = 0;
+	const uint64_t pc = own->place ? own->place : f->pc;
+	uint32_t node = runtime_code_node_at(e->code, e->rows, pc, f->flags & FRAME_CALLER), n = 0;
 
 	for (; node != RUNTIME_NO_NODE && n < RUNTIMES_EXPANDED; n++) {
 		to[n] = e->functions[e->nodes[node].function];
@@ -383,7 +386,7 @@ static uint32_t runtimes_functions(struct runtimes *r, const struct own_frame *o
 	if (own->frame.key)
 		to[n++] = own->frame;
 	else
-		n = runtimes_chain(*ret, f, to);
+		n = runtimes_chain(*ret, own, f, to);
 	for (uint32_t i = 0; i < n; i++)
 		runtimes_set_epoch(*ret_slot, &to[i]);
 	return n;

@@ -120,6 +120,7 @@ struct runtimes {
 	struct own_frame {
 		uint64_t index;
 		struct runtime_frame frame;
+		uint64_t place; /* what runs in the frame, where its pc does not tell it; 0: it does */
 		uint8_t wraps; /* index of the slot + 1, whose loop the frame only calls; 0: it is one of its own */
 		uint8_t inner; /* likewise, whose loop it is called by */
 		uint8_t data;  /* likewise, which interprets it */

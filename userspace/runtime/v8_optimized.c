@@ -179,6 +179,7 @@ static struct v8_anchor v8_opt_entry(struct v8_opt *o, uint32_t entry)
 		if (function < 0 || (!i && (uint32_t)function != o->root))
 			return ret;
 		path = v8_path_add(&o->anchors, (uint16_t)path, (uint16_t)function, i ? frame[i - 1].bytecode : -1);
+		o->partial |= path < 0;
 		if (path < 0)
 			return ret;
 	}

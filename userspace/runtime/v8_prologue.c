@@ -40,6 +40,7 @@ struct v8_scan {
 
 static void v8_event(struct v8_scan *s, uint64_t offset, uint32_t state)
 {
+	s->last.nr = 0;
 	/* The last one leaves code with a frame: most of what lies behind it has one. */
 	if (s->nr + (state != V8_FRAMED && state != V8_AGAIN) >= V8_EVENTS || offset >= 1u << 24) {
 		s->full = true;
@@ -170,12 +171,11 @@ static bool v8_epilogue_is(const struct v8_epilogue *a, const struct v8_epilogue
 /* Each return of optimized code has one, and all are alike. */
 static void v8_epilogue_events(struct v8_scan *s, const struct v8_epilogue *e, uint32_t offset)
 {
-	if (v8_epilogue_is(&s->last, e)) {
+	if (v8_epilogue_is(&s->last, e))
 		v8_event(s, offset, V8_AGAIN);
-		return;
-	}
-	for (uint32_t i = 0; i < e->nr; i++)
-		v8_event(s, offset + e->of[i].at, e->of[i].state);
+	else
+		for (uint32_t i = 0; i < e->nr; i++)
+			v8_event(s, offset + e->of[i].at, e->of[i].state);
 	s->last = *e;
 }
 
@@ -215,7 +215,6 @@ static uint32_t v8_scan_at(struct v8_scan *s, const uint8_t *code, size_t left, 
 	if (v8_begins(code, left, "\x55\x48\x89\xe5", 4)) {
 		s->pushes = true;
 		s->pushes_context |= !v8_begins(code + 4, left - 4, "\x6a", 1);
-		s->last.nr = 0;
 		if (offset && offset == s->entry)
 			v8_event(s, offset, 1);
 		v8_event(s, offset + 1, 2);

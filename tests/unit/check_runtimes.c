@@ -163,9 +163,12 @@ static int replay_reads(void *ctx, const struct decoders_target *t, const struct
 
 static const struct decoders_replay replay = {.reads = replay_reads};
 
+static bool host_is_silent;
+
 static int host_on_ask(struct host *h, const struct host_request *req, host_answer_fn *fn, void *ctx)
 {
-	fn(ctx, 0, -1, &replay, sizeof(replay));
+	if (!host_is_silent)
+		fn(ctx, 0, -1, &replay, sizeof(replay));
 	return 0;
 }
 
@@ -227,7 +230,7 @@ static void setup(void)
 	unknown[0] = '\0';
 	walks_known = 0;
 	code_identity = (uint64_t)(uintptr_t)codes;
-	code_is_gone = code_lacks_fp = false;
+	code_is_gone = code_lacks_fp = host_is_silent = false;
 	code_place = 0;
 	code_epoch = 0;
 	stack_walk = NULL;
@@ -913,6 +916,17 @@ START_TEST(unknown_code_without_frame_pointers_is_not_guessed_at)
 }
 END_TEST
 
+START_TEST(code_of_a_runtime_that_is_not_known_yet_is_not_guessed_at)
+{
+	host_is_silent = true;
+	map_code();
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC, true), 0);
+	ck_assert_uint_eq(stack.count, 1);
+	ck_assert_uint_eq(stack.end, UNWIND_NO_RULE);
+	unwinder_free(unwinder);
+}
+END_TEST
+
 START_TEST(a_runtimes_library_is_wanted_before_its_code_is_left)
 {
 	const struct mapping *wait;
@@ -1152,6 +1166,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, an_epoch_that_falls_is_of_another_heap);
 	tcase_add_test(t, unknown_code_is_guessed_at);
 	tcase_add_test(t, unknown_code_without_frame_pointers_is_not_guessed_at);
+	tcase_add_test(t, code_of_a_runtime_that_is_not_known_yet_is_not_guessed_at);
 	tcase_add_test(t, a_runtimes_library_is_wanted_before_its_code_is_left);
 	tcase_add_test(t, processes_are_bounded);
 	tcase_add_test(t, a_crowded_group_leaves_others_their_places);

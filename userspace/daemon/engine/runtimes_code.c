@@ -211,13 +211,18 @@ static int runtimes_step_unknown(struct runtimes *r, const struct unwind_code_fr
 	return runtimes_step_out(r, r->data_of, &e, f, ret);
 }
 
-/* Whether a frame pointer would lead from there to anywhere but the caller. */
-static bool runtimes_lack_fp(const struct runtimes *r, uint64_t pc)
+/*
+ * Whether a frame pointer would lead from there to anywhere but the caller. Of a runtime that is not known yet, it may from
+ * all code that was generated.
+ */
+static bool runtimes_lack_fp(const struct runtimes *r, uint64_t pc, bool generated)
 {
 	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++) {
 		const struct runtime_slot *s = &r->stack_of->slot[i];
 
-		if (s->state == SLOT_READY && s->ops->lacks_fp && s->ops->lacks_fp(&s->found->found, pc))
+		if (!s->ops->lacks_fp || s->state == SLOT_REFUSED)
+			continue;
+		if (s->state == SLOT_ASKED ? generated : s->ops->lacks_fp(&s->found->found, pc))
 			return true;
 	}
 	return false;
@@ -256,7 +261,7 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 	}
 	if (err == -ENOENT && f->data)
 		return runtimes_step_unknown(r, f, ret);
-	return err == -ENOENT && runtimes_lack_fp(r, f->pc - !f->exact) ? -ENODATA : err;
+	return err == -ENOENT && runtimes_lack_fp(r, f->pc - !f->exact, !m || mapped_file_is_generated(m->file)) ? -ENODATA : err;
 }
 
 /* Code for which a runtime goes before its file's tables. */

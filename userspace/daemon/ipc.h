@@ -11,6 +11,7 @@
 #ifndef OTP_DAEMON_IPC_H
 #define OTP_DAEMON_IPC_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -148,6 +149,11 @@ struct ipc_debuginfod { uint64_t content[2]; uint32_t state, all; };
 struct ipc_fetch { char id[FETCH_ID_MAX + 7]; };
 struct ipc_fetched { uint32_t state, requests; uint64_t bytes; char text[160]; };
 struct ipc_answer { int32_t err; uint32_t reserved; };
+/* Its error; -EBADMSG for one that is positive: whoever sent it was taken over. */
+static inline int ipc_answer_error(const struct ipc_answer *a)
+{
+	return a->err > 0 ? -EBADMSG : a->err;
+}
 /* copy_overlays: any overlay's files are passed as copies, because engine or indexer hung. */
 struct ipc_bans { uint32_t count, copy_overlays; struct blame ban[BLAME_MAX]; };
 struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };

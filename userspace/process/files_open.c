@@ -15,11 +15,10 @@
 #include "process/table_internal.h"
 
 #define LATER_MAX        1024
-#define RETRY_GONE_NS    (50 * NSEC_PER_MSEC) /* and longer up to the first: through another process, which is cut until then */
+#define RETRY_GONE_NS    (50 * NSEC_PER_MSEC) /* where the asker has ended, doubled up to the next: others are cut until then */
 #define RETRY_FIRST_NS   NSEC_PER_SEC
 #define RETRY_LONGEST_NS (64 * NSEC_PER_SEC)
 #define ATTEMPTS         3
-#define HOST_PID         1
 
 /* Worth another attempt later, perhaps through another process. */
 static bool files_is_transient(int err)

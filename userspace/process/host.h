@@ -34,6 +34,8 @@ enum host_ask {
 			       * (process/beside.h), beside the file that pid has mapped at start -> fd */
 };
 
+#define HOST_PID 1 /* the host's first process, whose root is the host's */
+
 /* Bounds of an answer: longer text is cut, and the cut is visible by its length. */
 #define HOST_MAPS_MAX     (4u << 20)
 #define HOST_IDENTITY_MAX 65536u

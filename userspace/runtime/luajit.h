@@ -139,7 +139,9 @@ struct luajit_proto {
 int luajit_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		  char why[RUNTIME_WHY_MAX]);
 
-/* luajit_proto.c: -ESTALE: there is no prototype. */
+/* luajit_proto.c */
+bool luajit_is_string(struct memory *m, uint64_t at);
+/* -ESTALE: there is no prototype. */
 int luajit_proto_read(struct memory *m, uint64_t at, struct luajit_proto *ret);
 /* The line of an instruction by its index, as lj_debug_line has it; 0: unknown. */
 int luajit_lines(struct memory *m, const struct luajit_proto *p, struct runtime_function *ret);

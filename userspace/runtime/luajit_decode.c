@@ -16,9 +16,8 @@
 static int luajit_chunk(struct memory *m, uint64_t at, char to[RUNTIME_PATH_MAX])
 {
 	char text[RUNTIME_PATH_MAX];
-	uint8_t type;
 
-	if (memory_u8(m, at + LUAJIT_GCT, &type) || type != LUAJIT_STRING)
+	if (!luajit_is_string(m, at))
 		return -ESTALE;
 	if (memory_string(m, at + LUAJIT_STR_BYTES, text, sizeof(text)))
 		return -EFAULT;

@@ -70,9 +70,8 @@ static uint64_t luajit_constant(const struct luajit_naming *n, uint32_t i)
 static int luajit_constant_name(const struct luajit_naming *n, uint32_t i, char ret[RUNTIME_NAME_MAX])
 {
 	uint64_t s = luajit_constant(n, i);
-	uint8_t type;
 
-	if (!s || memory_u8(n->m, s + LUAJIT_GCT, &type) || type != LUAJIT_STRING ||
+	if (!s || !luajit_is_string(n->m, s) ||
 	    memory_string(n->m, s + LUAJIT_STR_BYTES, ret, RUNTIME_NAME_MAX) || !*ret)
 		return -ENOENT;
 	return 0;

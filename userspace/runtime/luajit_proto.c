@@ -7,6 +7,13 @@
 
 #define PIECE 1024u
 
+bool luajit_is_string(struct memory *m, uint64_t at)
+{
+	uint8_t type;
+
+	return memory_u8(m, at + LUAJIT_GCT, &type) == 0 && type == LUAJIT_STRING;
+}
+
 int luajit_proto_read(struct memory *m, uint64_t at, struct luajit_proto *ret)
 {
 	uint8_t b[LUAJIT_PT_BYTES];

@@ -16,12 +16,11 @@
 #define PRNG_OFF   16 /* from jit_base; between them is ctype_state (lj_obj.h, struct global_State) */
 #define PRNG_BYTES 32 /* lj_prng.h; gcroot follows, which begins with the names of metamethods */
 
-static bool luajit_is_string(struct memory *m, uint64_t at)
+static bool luajit_points_to_string(struct memory *m, uint64_t at)
 {
 	uint64_t string;
-	uint8_t type;
 
-	return memory_u64(m, at, &string) == 0 && memory_u8(m, string + LUAJIT_GCT, &type) == 0 && type == LUAJIT_STRING;
+	return memory_u64(m, at, &string) == 0 && luajit_is_string(m, string);
 }
 
 void luajit_stamp_attach(struct memory *m, uint64_t jit_base, bool tells, struct runtime_attached *ret)
@@ -31,7 +30,7 @@ void luajit_stamp_attach(struct memory *m, uint64_t jit_base, bool tells, struct
 	ret->walk.root_off = (int32_t)(jit_base + PRNG_OFF);
 	ret->walk.root_keep = 1;
 	/* Without a generator, gcroot is in its place. */
-	if (tells && luajit_is_string(m, at + PRNG_BYTES) && !luajit_is_string(m, at))
+	if (tells && luajit_points_to_string(m, at + PRNG_BYTES) && !luajit_points_to_string(m, at))
 		ret->param[LUAJIT_PARAM_PRNG] = jit_base + PRNG_OFF;
 }
 

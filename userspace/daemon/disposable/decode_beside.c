@@ -37,7 +37,7 @@ static int beside_take(struct ipc_message *m, uint64_t tag, int *ret_fd)
 	if (m->head.type != IPC_ANSWER || m->head.tag != tag || m->head.len < sizeof(*a))
 		return 0;
 	if (a->err)
-		return a->err < 0 ? a->err : -EBADMSG;
+		return ipc_answer_error(a);
 	*ret_fd = ipc_take_fd(m, 0);
 	return *ret_fd >= 0 ? 1 : -EBADMSG;
 }

@@ -21,8 +21,7 @@
 #include "base/cleanup.h"
 #include "daemon/config/config.h"
 #include "daemon/disposable/opener.h"
-
-#define HOST_PID 1
+#include "process/host.h"
 
 static bool debug_is_in_directory(const char *path, const char *dir, size_t len)
 {

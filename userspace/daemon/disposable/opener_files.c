@@ -21,8 +21,7 @@
 #include "base/cleanup.h"
 #include "process/host.h"
 
-#define STATUS_TEXT   65536
-#define FIRST_PROCESS 1 /* the host's */
+#define STATUS_TEXT 65536
 
 /*
  * The first process may be inaccessible (more capabilities, another security label): our own root then replaces its
@@ -32,7 +31,7 @@ int opener_open_root(const struct opener_process *p)
 {
 	int fd = opener_process_file(p, "root", O_PATH | O_DIRECTORY);
 
-	if (fd >= 0 || p->stat.pid != FIRST_PROCESS)
+	if (fd >= 0 || p->stat.pid != HOST_PID)
 		return fd;
 	fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
@@ -108,7 +107,7 @@ static int opener_try_name(struct opener *o, const struct opener_process *p, uin
 {
 	_cleanup_(closep) int path_fd = -1;
 	/* What file systems the path crosses is not known: where it hangs, that is held against the process. */
-	int err = p->stat.pid == FIRST_PROCESS ? 0 : opener_touch(o, p->stat.pid, 0);
+	int err = p->stat.pid == HOST_PID ? 0 : opener_touch(o, p->stat.pid, 0);
 
 	if (err)
 		return err;

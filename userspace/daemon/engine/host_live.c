@@ -361,7 +361,7 @@ void host_live_answer(struct host_live *h, struct ipc_message *m)
 	map_remove(&h->sent, m->head.tag);
 	q->lane->sent--;
 	host_live_drop_idle(h, q->lane);
-	err = a->err > 0 ? -EBADMSG : a->err;
+	err = ipc_answer_error(a);
 	len = m->head.len - sizeof(*a);
 	/* Text too long for a message arrives as a memfd; callers receive bytes either way. */
 	if (!err && m->fds[0] >= 0 && !answer_is_file(q)) {

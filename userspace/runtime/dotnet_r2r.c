@@ -75,8 +75,8 @@ static int dotnet_entry_find(struct memory *m, const struct dotnet_image *image,
 	return -ENOENT;
 }
 
-/* Whether a method that was not found is not there: buckets that are too few are replaced, and freed. */
-static int dotnet_entry_is_none(struct memory *m, const struct dotnet_image *image)
+/* Behind a method that was not found: 0: it is not there; -ESTALE: the buckets were replaced meanwhile, as too few. */
+static int dotnet_buckets_stay(struct memory *m, const struct dotnet_image *image)
 {
 	uint64_t methods;
 	uint32_t nr_buckets;
@@ -126,7 +126,7 @@ static int dotnet_entry_before(struct memory *m, const struct dotnet_image *imag
 		if (!err) {
 			ret->code = image->base + f.begin;
 			ret->debug = dotnet_r2r_debug(m, image->core, image->base, nr - 1 - i);
-			changed = i ? dotnet_entry_is_none(m, image) : 0;
+			changed = i ? dotnet_buckets_stay(m, image) : 0;
 		}
 	}
 	return changed ? changed : err;

@@ -18,8 +18,8 @@
 #define SCAN_MAX      4096u
 #define STUB_MIN      32u	/* bytes of one that pushes, a multiple of 8 */
 #define STUB_MAX      512u
-#define BEGIN	      3u	/* instructions before the first number in it */
-#define ALIKE	      8u
+#define BEGIN	      3u	/* bytes with which all of a kind begin */
+#define ALIKE	      8u	/* so many must, for their size to be known */
 #define PAGE	      4096u
 #define HELPERS_MAX   64
 #define COUNTING      24u /* bytes of a stub that counts calls */

@@ -210,9 +210,9 @@ static int nmethod_node(struct nmethod *n, uint32_t offset)
 /* At a descriptor without a scope it is the method itself. */
 static uint32_t nmethod_node_of(struct nmethod *n, int32_t scope, uint32_t root)
 {
-	int node = nmethod_node(n, (uint32_t)scope);
+	const int node = scope ? nmethod_node(n, (uint32_t)scope) : (int)root;
 
-	return !scope ? root : (node < 0 ? RUNTIME_NO_NODE : (uint32_t)node);
+	return node < 0 ? RUNTIME_NO_NODE : (uint32_t)node;
 }
 
 /* What is known at the descriptors: their nodes, none where one was refused. */

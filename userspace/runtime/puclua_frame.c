@@ -186,7 +186,7 @@ static void puclua_called(const struct puclua_words *p, struct runtime_frame *re
 
 /* --- all --- */
 
-static uint64_t puclua_source(const struct puclua_words *p, int64_t i)
+static uint64_t puclua_frame_source(const struct puclua_words *p, int64_t i)
 {
 	uint64_t told;
 
@@ -217,7 +217,7 @@ int puclua_frame(const struct runtime_attached *a, const struct runtime_words *w
 	ret->key = puclua_proto(&p, w->index);
 	ret->cookie[PUCLUA_COOKIE_SIZE] = puclua_cookie_size(
 		puclua_sizecode(&p, w->index), (uint32_t)puclua_word(&p, w->index, PUCLUA_ROW_PROTO, l->pt.linedefined));
-	ret->cookie[PUCLUA_COOKIE_SOURCE] = puclua_source(&p, w->index);
+	ret->cookie[PUCLUA_COOKIE_SOURCE] = puclua_frame_source(&p, w->index);
 	puclua_called(&p, ret);
 	ret->position = puclua_index(&p, a);
 	return 0;

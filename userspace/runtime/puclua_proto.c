@@ -26,7 +26,7 @@ static uint32_t puclua_u32(const uint8_t *b, uint8_t at)
 	return v;
 }
 
-static int puclua_told(struct memory *m, struct puclua_proto *p)
+static int puclua_proto_read_told(struct memory *m, struct puclua_proto *p)
 {
 	uint64_t head = 0;
 
@@ -62,7 +62,7 @@ int puclua_proto_read(struct memory *m, const struct puclua_layout *l, uint64_t 
 		ret->sizeabslineinfo = puclua_u32(b, l->pt.sizeabslineinfo);
 	}
 	ret->nups = l->pt.nups ? b[l->pt.nups] : 0;
-	if (puclua_told(m, ret))
+	if (puclua_proto_read_told(m, ret))
 		return -ESTALE;
 	return ret->sizecode && ret->sizecode <= PUCLUA_CODE_MAX ? 0 : -ESTALE;
 }

@@ -295,8 +295,8 @@ struct runtime_ops {
 	int (*step)(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		    struct runtime_step *ret);
 	/*
-	 * Engine, pure; may be NULL. Whether code at pc, known or not, uses the frame pointer's register for anything: where step
-	 * does not lead on, nothing does.
+	 * Engine, pure; may be NULL. Whether code at pc, known or not, has something else in the frame pointer's register. Where
+	 * step does not lead on then, the stack ends.
 	 */
 	bool (*lacks_fp)(const struct runtime_attached *a, uint64_t pc);
 };

@@ -33,13 +33,18 @@ struct v8_opt {
 	uint16_t function[INLINED_MAX]; /* by its index among the literals, its own + 1 */
 	struct v8_deopt deopt;
 	struct v8_anchors anchors;
-	struct v8_anchor exits[V8_DEOPT_MAX];
+	struct v8_anchor exits[V8_DEOPT_MAX]; /* of each entry, once v8_opt_calls and v8_opt_instructions have read them */
 	struct v8_places places;
 	bool maglev, partial; /* not all that was inlined is known */
 	uint32_t rows_end; /* behind it are the exits */
 	uint32_t code_len;
 	uint8_t code[CODE_MAX];
 };
+
+static uint32_t v8_opt_size(const struct v8_opt *o)
+{
+	return (uint32_t)(o->made->code.end - o->made->code.start);
+}
 
 static int v8_opt_word(const struct v8_opt *o, uint64_t array, uint32_t index, uint64_t *ret)
 {
@@ -191,7 +196,7 @@ static struct v8_anchor v8_opt_entry(struct v8_opt *o, uint32_t entry)
 static void v8_opt_calls(struct v8_opt *o)
 {
 	for (uint32_t i = o->deopt.eager; i < o->deopt.nr; i++) {
-		struct v8_anchor a = v8_opt_entry(o, i);
+		struct v8_anchor a = o->exits[i] = v8_opt_entry(o, i);
 		int32_t at;
 
 		if (v8_deopt_place(&o->deopt, i, &at) || at <= 0 || a.path == V8_NO_PATH)
@@ -259,7 +264,7 @@ static void v8_opt_add_place(struct v8_opt *o, uint32_t calls, uint32_t at, int6
 
 static void v8_opt_places_of(struct v8_opt *o, uint64_t table)
 {
-	const uint32_t calls = o->anchors.nr, size = (uint32_t)(o->made->code.end - o->made->code.start);
+	const uint32_t calls = o->anchors.nr, size = v8_opt_size(o);
 	static struct v8_positions p;
 	bool more = v8_positions_open(o->v, o->memory, table, &p) == 0 && v8_positions_next(&p) == 0;
 
@@ -355,16 +360,14 @@ static void v8_opt_rows(struct v8_opt *o)
  */
 static void v8_opt_exit_rows(struct v8_opt *o)
 {
-	const uint64_t size = o->made->code.end - o->made->code.start;
-
 	if (!o->deopt.nr)
 		return;
-	o->rows_end = (uint32_t)MIN(size, (uint64_t)UINT32_MAX);
+	o->rows_end = v8_opt_size(o);
 	for (uint32_t i = 0; i < o->deopt.nr; i++) {
-		const struct v8_anchor a = v8_opt_entry(o, i);
+		const struct v8_anchor *a = &o->exits[i];
 
 		v8_opt_row(o, o->deopt.exits + V8_EXIT_BYTES * i - (i >= o->deopt.eager),
-			   v8_opt_path_node(o, a.path, a.bytecode));
+			   v8_opt_path_node(o, a->path, a->bytecode));
 	}
 	v8_opt_row(o, o->deopt.exits + V8_EXIT_BYTES * o->deopt.nr, -1);
 }
@@ -489,7 +492,7 @@ static int v8_opt_describe(struct v8_opt *o, uint64_t code)
 	if (err)
 		o->deopt.nr = o->deopt.eager = 0;
 	o->partial = err == -E2BIG && o->nr;
-	o->rows_end = (uint32_t)MIN(o->made->code.end - o->made->code.start, (uint64_t)UINT32_MAX);
+	o->rows_end = v8_opt_size(o);
 	if (o->deopt.nr)
 		o->rows_end = MIN(o->rows_end, o->deopt.exits - !o->deopt.eager);
 	v8_opt_read_code(o);

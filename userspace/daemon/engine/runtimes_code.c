@@ -212,8 +212,8 @@ static int runtimes_step_unknown(struct runtimes *r, const struct unwind_code_fr
 }
 
 /*
- * Whether a frame pointer would lead from there to anywhere but the caller. Of a runtime that is not known yet, it may from
- * all code that was generated.
+ * Whether code there has something else in the frame pointer's register. Of a runtime that has not been attached to, it is
+ * not known where its code lies: any that was generated may be.
  */
 static bool runtimes_lack_fp(const struct runtimes *r, uint64_t pc, bool generated)
 {

@@ -105,9 +105,11 @@ void runtimes_find_epoch(struct runtimes *r, const struct process *p, const stru
 
 	s->epoch = s->code_epoch = s->moved = s->stamp = 0;
 	s->epoch_is_bound = !w || !w->root_words || runtimes_slot(r, p, w, plan) != s;
-	if (s->state == SLOT_READY && s->ops->stamp && !s->epoch_is_bound)
+	if (s->state != SLOT_READY)
+		return;
+	if (!s->epoch_is_bound && s->ops->stamp)
 		s->stamp = s->ops->stamp(&s->found->found, sample_walk_words(w), w->root_words);
-	if (s->state != SLOT_READY || !s->ops->epoch)
+	if (!s->ops->epoch)
 		return;
 	s->epoch = s->epoch_is_bound ? runtimes_epoch_unwalked(s, sample->head.time_ns) :
 				       s->ops->epoch(&s->found->found, sample_walk_words(w), w->root_words);

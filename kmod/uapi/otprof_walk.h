@@ -344,7 +344,7 @@ struct otp_walker {
 	struct otp_walk_ready ready;
 	__u64 at, last, node, root;
 	__u64 sp; /* of the thread; 0: unknown. Set by who walks */
-	__u64 tls;
+	__u64 tls; /* the same: what its TLS register holds; 0: unknown. Set by otp_walk_begin */
 	__u64 seek; /* CALL: where on its stack the next root is sought */
 	/* SLOTS. Registers in DWARF numbering, and the pc: set by who walks */
 	__u64 pc, regs[OTP_WALK_REGS];

@@ -19,7 +19,8 @@ import lib
 RATES = {"user": lib.rate(499), "host": lib.rate(97)}
 NOBODY = 65534 # the attacker
 STATUS_S, STOP_S, WATCH_S = 2, 10, 6
-# On root's mounts a worker may hang, with the samples that it has; what follows goes on after so long.
+# On root's mounts a worker may hang, with the samples that it has; what follows goes on after so long. An indexer is left
+# after 10 s, for which everybody's lines wait.
 ABANDONED_S, INDEXER_S = 5, 11
 # Monitor, engine, net, indexer, fetcher, two openers; and those that hang. The daemon leaves 32 of them behind at most
 # (ABANDONED_MAX); no mode may need as many.

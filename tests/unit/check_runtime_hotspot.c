@@ -1033,9 +1033,8 @@ START_TEST(a_native_method_has_no_frame_between_leave_and_its_ends)
 	put(WORLD + 0x700, "native nmethod", 15);
 	/* leave; test rax, rax; jne 8; nop; ret; 8: jmp +0x40; nop */
 	read_with("\xc9\x48\x85\xc0\x75\x02\x90\xc3\xeb\x40\x90", 11);
-	for (uint64_t at = 1; at <= 8; at += at == 1 ? 3 : (at == 4 ? 2 : 1)) {
+	for (uint64_t at = 1; at <= 8; at += at == 1 ? 3 : (at == 4 ? 2 : 1))
 		expect_taken_down(at);
-	}
 	expect_words(10, true, 0);
 }
 END_TEST

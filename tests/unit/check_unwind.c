@@ -128,6 +128,17 @@ static void reopen_with_generated(void)
 	tiny_add_anon(&space, JIT, JIT + 0x1000);
 }
 
+/* Its frame pointer leads to a record that returns behind a call at caller, and on to the next record. */
+static void begin_in_generated(uint32_t caller)
+{
+	put_call(caller);
+	reopen_with_generated();
+	reg[RIP] = JIT + 0x10;
+	reg[RBP] = STACK + 16;
+	word(2, STACK + 160);
+	word(3, BASE + caller);
+}
+
 START_TEST(chain_of_three_ends_at_undefined_return_address)
 {
 	reg[RIP] = BASE + 0x2010;
@@ -285,12 +296,7 @@ START_TEST(private_convention_holds_within_one_file_only)
 	word(0, BASE + 0x2610);
 	word(10, BASE + 0x2310);
 	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2610, BASE + 0x2310);
-	put_call(0x2610);
-	reopen_with_generated();
-	reg[RIP] = JIT + 0x10;
-	reg[RBP] = STACK + 16;
-	word(2, STACK + 160);
-	word(3, BASE + 0x2610);
+	begin_in_generated(0x2610);
 	word(21, 0x1234567); /* no code: the chain leads nowhere */
 	EXPECT(UNWIND_REGISTER, JIT + 0x10, BASE + 0x2610);
 }
@@ -298,12 +304,7 @@ END_TEST
 
 START_TEST(generated_code_is_left_by_its_frame_pointer)
 {
-	put_call(0x2210);
-	reopen_with_generated();
-	reg[RIP] = JIT + 0x10;
-	reg[RBP] = STACK + 16;
-	word(2, STACK + 160);
-	word(3, BASE + 0x2210);
+	begin_in_generated(0x2210);
 	word(20, 0);
 	word(21, BASE + 0x2310);
 	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2210, BASE + 0x2310);
@@ -755,12 +756,7 @@ START_TEST(code_without_frame_pointers_is_not_left_by_one)
 {
 	const struct unwind_code code = {.step = knows_no_caller, .owns = true}, guess = {.step = knows_nothing, .owns = true};
 
-	put_call(0x2210);
-	reopen_with_generated();
-	reg[RIP] = JIT + 0x10;
-	reg[RBP] = STACK + 16;
-	word(2, STACK + 160);
-	word(3, BASE + 0x2210);
+	begin_in_generated(0x2210);
 	word(21, BASE + 0x2310);
 	in.code = &guess;
 	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2210, BASE + 0x2310);

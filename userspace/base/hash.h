@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 uint64_t hash_bytes(const void *data, size_t len, uint64_t seed);
-/* The same in every process: what one tells another of content. No key of a map. */
+/* The same in every process, so that one may tell another of it. Not for keys of a map: hostile input could aim at a slot. */
 uint64_t hash_content(const void *data, size_t len, uint64_t seed);
 
 static inline uint64_t hash_u64(uint64_t x)

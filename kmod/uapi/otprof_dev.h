@@ -24,7 +24,7 @@
 #include "kmod/uapi/otprof_walk.h"
 
 #define OTPROF_DEV_PATH    "/dev/otprof"
-#define OTPROF_DEV_VERSION 7
+#define OTPROF_DEV_VERSION 8
 #define OTPROF_CPUS_MAX    8192
 
 #define OTPROF_RATE_MAX  10000 /* Hz */

@@ -26,6 +26,7 @@
 #define OTP_WALK_PLANS	2   /* of a process */
 #define OTP_WALK_CHAIN	6
 #define OTP_WALK_SUBS	4
+#define OTP_WALK_ALSO	2
 #define OTP_WALK_WORDS	16  /* of 8 bytes, that one read copies; a mask has a bit for each */
 #define OTP_WALK_FRAMES 512 /* of one plan */
 #define OTP_WALK_BYTES	16384 /* of all sections of one sample, heads included */
@@ -111,10 +112,10 @@ struct otp_walk_chunks {
 	__u16 reserved;
 };
 
-/* ARRAY: a word that is anywhere, and follows the root's words; 0: none. */
+/* ARRAY: words that are anywhere, and follow the root's words; 0: none. */
 struct otp_walk_also {
-	__u64 at;
-	__u64 reserved[3];
+	__u64 at[OTP_WALK_ALSO];
+	__u64 reserved[2];
 };
 
 /*
@@ -412,7 +413,7 @@ static __always_inline int otp_walk_slots_sound(const struct otp_walk *p)
 	if (p->step == OTP_WALK_CHUNKS)
 		return 1;
 	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL)
-		return !(p->also.reserved[0] | p->also.reserved[1] | p->also.reserved[2]);
+		return !(p->also.reserved[0] | p->also.reserved[1]);
 	if (p->step == OTP_WALK_STACK)
 		return p->held.at_reg < OTP_WALK_REGS && !p->held.reserved;
 	if (otp_walk_has_table(p))
@@ -1068,15 +1069,17 @@ static __always_inline int otp_walk_enter(struct otp_walker *w)
 	return otp_walk_enter_list(w);
 }
 
-/* LINK: what the root has a pointer to. ARRAY, STACK: the word from elsewhere. */
+/* LINK: what the root has a pointer to. ARRAY, STACK: the words from elsewhere. */
 static __always_inline void otp_walk_root_more(struct otp_walker *w, __u64 root)
 {
 	const struct otp_walk *p = &w->ready.plan;
 	__u64 at = 0, has = 0;
 	__u32 word;
 
-	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL && p->also.at)
-		otp_walk_put_also(w, p->also.at);
+	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL)
+		for (word = 0; word < OTP_WALK_ALSO; word++)
+			if (p->also.at[word])
+				otp_walk_put_also(w, p->also.at[word]);
 	if (p->step == OTP_WALK_STACK && p->held.also)
 		otp_walk_put_also(w, p->held.also);
 	if (p->step != OTP_WALK_LINK || p->start == OTP_WALK_CALL || !p->via)

@@ -6,6 +6,7 @@ churn_lib.py says how many samples."""
 import os
 import re
 import subprocess
+import zipfile
 
 import churn_lib
 import hotspot_lib
@@ -34,6 +35,11 @@ CLASS = """public class K%(n)d implements java.util.function.IntUnaryOperator {
 # Milliseconds that a class lives, classes until a collection: the highest share of stacks that are not known.
 EXTREME, SHORT, REALISTIC = (40, 8, 0.7), (100, 4, 0.7), (1500, 4, 0.01)
 KEPT = (400, 1, 0.7, "keep")
+# The program Redefined in place of Churn: how long a class runs until it is redefined, and the rest likewise.
+REDEFINED = {
+    "redefined": ([], (150, 2, 0.7)),
+    "redefined, interpreted": (["-Xint"], (150, 2, 0.7)),
+}
 RUNS = {
     "realistic": ([], REALISTIC),
     "extreme": ([], EXTREME),
@@ -64,6 +70,15 @@ def compile_classes(to):
     lib.ok(p.returncode == 0, "the classes are compiled %s" % p.stderr[-200:].replace("\n", " "))
 
 
+def make_agent(classes):
+    """The class Redefined as a jar that java takes for an agent."""
+    path = os.path.join(classes, "redefined.jar")
+    with zipfile.ZipFile(path, "w") as z:
+        z.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\nPremain-Class: Redefined\nCan-Redefine-Classes: true\n")
+        z.write(os.path.join(classes, "Redefined.class"), "Redefined.class")
+    return path
+
+
 def classes_of(name):
     m = OF_CLASS.match(name)
     return {int(x) for x in m.groups() if x} if m else set()
@@ -85,16 +100,20 @@ def judge(sample):
 def main():
     found = hotspot_lib.homes()
     lib.need(found, "stacks of Java classes that come and go", "there is no JDK")
-    classes = hotspot_lib.compile_program("Churn.java")
-    lib.need(classes, "stacks of Java classes that come and go", "there is no javac")
+    classes, redefined = map(hotspot_lib.compile_program, ("Churn.java", "Redefined.java"))
+    lib.need(classes and redefined, "stacks of Java classes that come and go", "there is no javac")
+    agent = make_agent(redefined)
     of_classes = lib.scratch()
     compile_classes(of_classes)
-    runs = [(java, name) for java in found for name in (RUNS if MODES or hotspot_lib.ALL else list(RUNS)[:1])
-            if re.search(MODES, name) and java.has(RUNS[name][0])]
+    usual = [next(iter(RUNS)), next(iter(REDEFINED))]
+    every_run = RUNS | REDEFINED
+    runs = [(java, name) for java in found for name in (every_run if MODES or hotspot_lib.ALL else usual)
+            if re.search(MODES, name) and java.has(every_run[name][0])]
     churn = churn_lib.Churn(lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"}, targets={"include": ["exe:java"]}))
     for java, name in runs:
-        options, (life, every, highest, *keep) = RUNS[name]
-        argv = java.command(options + ["-cp", classes, "Churn", str(SECONDS), of_classes, str(life), str(every)] + keep)
+        options, (life, every, highest, *keep) = every_run[name]
+        program = ["-javaagent:" + agent, "-cp", agent, "Redefined"] if name in REDEFINED else ["-cp", classes, "Churn"]
+        argv = java.command(options + program + [str(SECONDS), of_classes, str(life), str(every)] + keep)
         # Beside others a reading may come too late for the classes of a second; what it names must be right all the same.
         churn.run("%s %s" % (java.label, name), lambda a=argv: [lib.start(a, stdout=subprocess.DEVNULL)], SECONDS, judge,
                   highest if hotspot_lib.ALL else max(highest, 0.05))

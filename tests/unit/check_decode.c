@@ -48,10 +48,11 @@ START_TEST(a_function_arrives_whole)
 	int err = 1;
 
 	make_function(100);
-	function.has_columns = true;
+	function.has_columns = function.is_bounded = true;
 	message_of(IPC_FUNCTION, decode_function_pack(0, 3, &function, message.data));
 	ck_assert_int_eq(unpack(3, &err), 0);
 	ck_assert(got.has_columns);
+	ck_assert(got.is_bounded);
 	ck_assert_int_eq(err, 0);
 	ck_assert_str_eq(got.name, "Class.method");
 	ck_assert_str_eq(got.file, "/srv/app.py");

@@ -158,6 +158,28 @@ START_TEST(function_without_lines_has_none)
 END_TEST
 
 /* Samples until then keep the answer that there is, while a younger one waits for the next. */
+/* As of an interpreted method whose address is another one's by now. No more often than once in a while. */
+START_TEST(function_that_a_frame_is_not_in_is_asked_again)
+{
+	struct runtime_frame in = {.key = 1, .position = 9}, out = {.key = 1, .position = 10}, line = {.key = 1, .position = 77, .flags = RUNTIME_LINE};
+	struct runtime_function *f = (void *)named("f");
+	struct function_entry *e = functions_add(&one, &in);
+
+	functions_settle(&one, e, 0, f, 0);
+	ck_assert(function_holds(e->function, &out));
+	f->is_bounded = true;
+	functions_settle(&one, e, 0, f, 0);
+	ck_assert(function_holds(e->function, &in));
+	ck_assert(function_holds(e->function, frame(1, 0))); /* a place that is not known */
+	ck_assert(function_holds(e->function, &line));
+	ck_assert(!function_holds(e->function, &out));
+	ck_assert(!functions_want(&one, &in, 0, FUNCTION_OTHER_NS));
+	ck_assert(!functions_want(&one, &out, 0, FUNCTION_OTHER_NS - 1));
+	ck_assert(functions_want(&one, &out, 0, FUNCTION_OTHER_NS));
+	ck_assert(!functions_want(&one, &out, 0, FUNCTION_OTHER_NS));
+}
+END_TEST
+
 START_TEST(what_was_read_too_early_is_asked_again)
 {
 	struct function_entry *e;
@@ -406,6 +428,7 @@ Suite *functions_suite(void)
 	tcase_add_loop_test(t, line_is_that_of_the_row_before, 0, ARRAY_SIZE(places));
 	tcase_add_test(t, column_is_the_distance_from_the_row_where_positions_are_of_characters);
 	tcase_add_test(t, function_without_lines_has_none);
+	tcase_add_test(t, function_that_a_frame_is_not_in_is_asked_again);
 	tcase_add_test(t, what_was_read_too_early_is_asked_again);
 	tcase_add_test(t, a_hint_is_not_part_of_what_a_function_is);
 	tcase_add_test(t, without_epochs_a_function_holds_from_the_sample_that_found_it_to_the_last_reading);

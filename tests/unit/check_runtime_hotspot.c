@@ -124,7 +124,23 @@ START_TEST(a_hidden_class_is_without_its_address)
 	ck_assert_int_eq(decode(HW_METHOD(1), HW_CACHE(1)), 0);
 	ck_assert_str_eq(function.name, "Main$$Lambda.run()");
 	ck_assert_str_eq(function.file, "");
-	ck_assert_uint_eq(function.nr_lines, 0);
+	ck_assert_uint_eq(line_at(HW_METHOD(1), 0), 0);
+}
+END_TEST
+
+/* With lines and without. What begins in the last bytes of 32 bits has no rows that are in order. */
+START_TEST(a_method_is_bounded_by_its_bytecodes)
+{
+	struct hotspot_method m;
+
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(decode(HW_METHOD(i), HW_CACHE(i)), 0);
+		ck_assert_int_eq(hotspot_method_read(hotspot_of(&attached), &memory, HW_METHOD(i), &m), 0);
+		ck_assert(function.is_bounded);
+		ck_assert_uint_eq(function.lines[0].position, hotspot_position(&m, 0));
+		ck_assert_uint_eq(function.lines[function.nr_lines - 1].position, hotspot_position(&m, 0) + m.code_size);
+		ck_assert_uint_eq(function.lines[function.nr_lines - 1].line, 0);
+	}
 }
 END_TEST
 
@@ -283,6 +299,7 @@ START_TEST(the_end_of_a_class_ends_an_epoch_of_code_where_there_is_a_sweeper)
 }
 END_TEST
 
+#define REDEFINED "_ZN18VM_RedefineClasses11_id_counterE"
 #define GC_EPOCH  "_ZN9CodeCache9_gc_epochE"
 #define SWEEPER	  "_ZN14NMethodSweeper11_traversalsE"
 #define VARIABLES 0x900 /* in the file; where the first one is in the process: */
@@ -306,7 +323,8 @@ static uint64_t code_epoch_with(const char *first, const char *second, uint64_t 
 	memory_question(&memory);
 	hotspot_epoch_attach(&with, &memory, h, &walk);
 	binary_put(with.binary);
-	ck_assert_uint_eq(walk.also.at, h->code_epoch_at);
+	ck_assert_uint_eq(walk.also.at[0], h->code_epoch_at);
+	ck_assert_uint_eq(walk.also.at[1], h->redefined_at);
 	return h->code_epoch_at;
 }
 
@@ -325,6 +343,26 @@ START_TEST(the_counter_for_code_is_that_of_the_collector_or_the_sweeper)
 	put(VARIABLE(1), &used, 1);
 	ck_assert_uint_eq(code_epoch_with(GC_EPOCH, "UseG1GC", bias), VARIABLE(0));
 	ck_assert(!((struct hotspot *)attached.param)->code_may_go);
+}
+END_TEST
+
+/* Of a sample, by the words in the order of the plan; also where there is no counter for code. */
+START_TEST(a_redefined_class_ends_an_epoch_of_methods)
+{
+	const uint64_t with[] = {7, 41, 3}, without[] = {7, 3};
+
+	put64(HW_UNLOADED, 7);
+	put64(VARIABLE(1), 3);
+	ck_assert_uint_ne(code_epoch_with(SWEEPER, REDEFINED, HW_CODE_EPOCH - VARIABLES), 0);
+	ck_assert_uint_eq(hotspot_epoch(&attached, with, 3), 11);
+	ck_assert_uint_eq(hotspot_epoch(&attached, NULL, 0), 11);
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, with, 3), 50); /* no code is given up for that */
+	ck_assert_int_eq(decode_of_epoch(11), 0);
+	put64(VARIABLE(1), 4);
+	ck_assert_int_eq(decode_of_epoch(11), -ESTALE);
+	ck_assert_int_eq(decode_of_epoch(12), 0);
+	ck_assert_uint_eq(code_epoch_with("other", REDEFINED, HW_CODE_EPOCH - VARIABLES), 0);
+	ck_assert_uint_eq(hotspot_epoch(&attached, without, 2), 11);
 }
 END_TEST
 
@@ -1221,7 +1259,7 @@ static void interpreted_frame(void)
 	stack[18] = STACK + 8 * 25; /* the caller's stack pointer */
 	stack[16] = HW_METHOD(0);
 	stack[13] = HW_CACHE(0);
-	stack[11] = 0x1234;
+	stack[11] = HW_METHOD(0) + 4;
 }
 
 START_TEST(an_interpreted_frame_says_its_method_and_bytecode)
@@ -1234,9 +1272,13 @@ START_TEST(an_interpreted_frame_says_its_method_and_bytecode)
 	ck_assert_uint_eq(step.cfa, STACK + 8 * 21);
 	ck_assert_uint_eq(step.own.key, HW_METHOD(0));
 	ck_assert_uint_eq(step.own.cookie[0], HW_CACHE(0));
-	ck_assert_uint_eq(step.own.position, 0x1234);
+	ck_assert_uint_eq(step.own.position, (uint32_t)(HW_METHOD(0) + 4));
 	ck_assert_int_eq(step_at(HOTSPOT_INTERPRETER, 0, true), 0);
 	ck_assert_uint_eq(step.own.position, (uint32_t)(HW_METHOD(0) + 7));
+	/* What is too far from the bytecode in the frame is another value. */
+	regs[13] = HW_METHOD(0) + 0x20000;
+	ck_assert_int_eq(step_at(HOTSPOT_INTERPRETER, 0, true), 0);
+	ck_assert_uint_eq(step.own.position, (uint32_t)(HW_METHOD(0) + 4));
 }
 END_TEST
 
@@ -1610,11 +1652,13 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, numbers_end_with_the_memory);
 	tcase_add_test(t, a_method_has_class_signature_file_and_lines);
 	tcase_add_test(t, a_hidden_class_is_without_its_address);
+	tcase_add_test(t, a_method_is_bounded_by_its_bytecodes);
 	tcase_add_test(t, a_method_of_another_class_by_now_is_stale);
 	tcase_add_test(t, a_method_of_code_that_is_gone_is_stale);
 	tcase_add_test(t, a_method_without_its_texts_is_stale);
 	tcase_add_test(t, a_method_is_not_named_once_a_class_was_unloaded_since_the_sample);
 	tcase_add_test(t, without_counters_collections_are_the_epochs);
+	tcase_add_test(t, a_redefined_class_ends_an_epoch_of_methods);
 	tcase_add_test(t, the_counter_for_code_is_that_of_the_collector_or_the_sweeper);
 	tcase_add_loop_test(t, collectors_that_run_beside_the_program_give_up_code_within_an_epoch, 0, 2);
 	tcase_add_test(t, a_counter_for_code_that_cannot_be_read_is_none);

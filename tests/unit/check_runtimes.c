@@ -130,8 +130,24 @@ static bool fake_lacks_fp(const struct runtime_attached *a, uint64_t pc)
 	return code_lacks_fp && pc >= 0x70000 && pc < 0x80000;
 }
 
+static uint32_t functions_end; /* the place at which each one ends; 0: it is not bounded */
+
+static int fake_decode_bounded(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
+			       struct runtime_function *ret)
+{
+	int err = fake_decode(a, m, f, ret);
+
+	if (err || !functions_end)
+		return err;
+	ret->is_bounded = true;
+	ret->lines[0] = (struct runtime_line){0, 11};
+	ret->lines[1] = (struct runtime_line){functions_end, 0};
+	ret->nr_lines = 2;
+	return 0;
+}
+
 static const struct runtime_ops ops = {.name = "fake", .label = "Fake", .kind = KIND_LUAJIT, .attach = fake_attach_more,
-				       .decode = fake_decode, .frame = fake_frame_of, .library = "fake",
+				       .decode = fake_decode_bounded, .frame = fake_frame_of, .library = "fake",
 				       .context = fake_context, .named = "fake.name",
 				       .epoch = fake_epoch, .code_epoch = fake_code_epoch,
 				       .code = fake_code_at, .step = fake_step, .lacks_fp = fake_lacks_fp};
@@ -504,6 +520,22 @@ START_TEST(object_that_is_another_by_now_has_no_name)
 	ck_assert_uint_eq(out.half[0].frames[0].named_by, NAME_RAW);
 	ck_assert_uint_eq(out.half[0].frames[0].line, 0);
 	ck_assert_uint_eq(ledger.walk_frames_unknown, 1);
+}
+END_TEST
+
+/* Its place is 3. */
+START_TEST(a_frame_that_is_not_in_the_function_that_was_read_has_no_name)
+{
+	struct sample s;
+
+	functions_end = 3 + _i;
+	meet();
+	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
+	functions_end = 0;
+	ck_assert_str_eq(out.half[0].frames[0].function->s, _i ? "one" : "[Fake function]");
+	ck_assert_uint_eq(out.half[0].frames[0].line, _i ? 11 : 0);
+	ck_assert_uint_eq(ledger.walk_frames_unknown, !_i);
 }
 END_TEST
 
@@ -1148,6 +1180,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, a_frame_is_read_beside_those_further_out);
 	tcase_add_test(t, function_is_asked_for_once);
 	tcase_add_test(t, object_that_is_another_by_now_has_no_name);
+	tcase_add_loop_test(t, a_frame_that_is_not_in_the_function_that_was_read_has_no_name, 0, 2);
 	tcase_add_test(t, a_line_of_no_file_is_left_out);
 	tcase_add_test(t, walk_that_begins_amid_a_thread_is_not_whole);
 	tcase_add_test(t, walk_ends_before_words_that_are_no_frame);

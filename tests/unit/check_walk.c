@@ -695,11 +695,11 @@ START_TEST(another_saved_stack_pointer_goes_before)
 }
 END_TEST
 
-/* As a counter that is elsewhere: it is there where the array is empty, and 0 where it cannot be read. */
-START_TEST(an_array_may_have_a_word_from_elsewhere)
+/* As counters that are elsewhere: they are there where the array is empty, and 0 where they cannot be read. */
+START_TEST(an_array_may_have_words_from_elsewhere)
 {
 	struct otp_walk p = {.start = OTP_WALK_AT, .base = NODE(0), .step = OTP_WALK_ARRAY, .root_keep = 1, .frames_max = 1,
-			     .stride = 8, .first = {.bias = 8}, .also.at = OTHER + 8};
+			     .stride = 8, .first = {.bias = 8}, .also.at = {OTHER + 8}};
 
 	poke(NODE(0), 0x77);
 	poke(OTHER + 8, 0x55);
@@ -708,10 +708,19 @@ START_TEST(an_array_may_have_a_word_from_elsewhere)
 	ck_assert_uint_eq(head.root_words, 2);
 	ck_assert_uint_eq(word(0), 0x77);
 	ck_assert_uint_eq(word(1), 0x55);
-	p.also.at = 16;
+	p.also.at[0] = 16;
 	run(&p, 0);
 	ck_assert_uint_eq(head.root_words, 2);
 	ck_assert_uint_eq(word(1), 0);
+	p.also.at[1] = OTHER + 8;
+	run(&p, 0);
+	ck_assert_uint_eq(head.root_words, 3);
+	ck_assert_uint_eq(word(1), 0);
+	ck_assert_uint_eq(word(2), 0x55);
+	p.also.at[0] = 0;
+	run(&p, 0);
+	ck_assert_uint_eq(head.root_words, 2);
+	ck_assert_uint_eq(word(1), 0x55);
 }
 END_TEST
 
@@ -1072,7 +1081,7 @@ static void bound_plan(struct otp_walk *p)
 		p->hashed = (struct otp_walk_hashed){.hash = random_next(), .size = (int16_t)(random_next() % 512),
 						     .slots = (int16_t)(random_next() % 512)};
 	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL)
-		p->also.at = AT + random_next() % MEMORY;
+		p->also = (struct otp_walk_also){.at = {AT + random_next() % MEMORY, random_next() % 2 ? AT + random_next() % MEMORY : 0}};
 	if (p->step == OTP_WALK_SLOTS) {
 		p->slots.at_reg %= OTP_WALK_REGS;
 		p->slots.place_reg %= OTP_WALK_REGS;
@@ -1180,7 +1189,7 @@ static void break_plan(struct otp_walks *s, int how)
 	case 41:
 		p->step = OTP_WALK_ARRAY;
 		p->stride = 8;
-		p->also.reserved[2] = 1;
+		p->also.reserved[1] = 1;
 		break;
 	case 42:
 		p->hashed.slots = 8;
@@ -1238,7 +1247,7 @@ Suite *walk_suite(void)
 	tcase_add_test(t, pointers_to_chunks_may_be_whole);
 	tcase_add_loop_test(t, where_there_are_no_chunks_little_is_read, 0, 4);
 	tcase_add_test(t, chunks_that_lead_to_each_other_or_nowhere_end);
-	tcase_add_test(t, an_array_may_have_a_word_from_elsewhere);
+	tcase_add_test(t, an_array_may_have_words_from_elsewhere);
 	tcase_add_test(t, a_roots_object_is_copied_with_it);
 	tcase_add_loop_test(t, an_object_that_is_not_there_is_zeros, 0, 3);
 	tcase_add_test(t, states_are_found_by_calls_on_the_stack);

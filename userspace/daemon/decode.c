@@ -89,6 +89,7 @@ size_t decode_function_pack(int err, uint32_t index, const struct runtime_functi
 		return sizeof(*head);
 	head->start_line = f->start_line;
 	head->has_columns = f->has_columns;
+	head->is_bounded = f->is_bounded;
 	head->line_file = f->line_file;
 	head->epoch = f->epoch;
 	head->nr_lines = decode_pack_lines(f, (void *)(head + 1));
@@ -139,6 +140,7 @@ int decode_function_unpack(const struct ipc_message *m, uint32_t index, int *ret
 	ret->file[f->file_len] = '\0';
 	ret->start_line = f->start_line;
 	ret->has_columns = f->has_columns;
+	ret->is_bounded = f->is_bounded;
 	ret->line_file = f->line_file;
 	ret->epoch = f->epoch;
 	ret->nr_lines = f->nr_lines;
@@ -310,7 +312,7 @@ int decode_frame(const struct runtime_attached *a, struct memory *m, const struc
 	ret->name[0] = ret->file[0] = '\0';
 	ret->start_line = ret->nr_lines = ret->line_file = 0;
 	ret->epoch = 0;
-	ret->has_columns = false;
+	ret->has_columns = ret->is_bounded = false;
 	if (!decode_list[a->runtime]->decode)
 		return -ENOENT;
 	memory_question(m);

@@ -63,7 +63,7 @@ struct decode_function {
 	uint32_t index; /* of the frame in its batch */
 	uint32_t start_line, nr_lines;
 	uint32_t name_len, file_len;
-	uint32_t has_columns;
+	uint16_t has_columns, is_bounded;
 	uint32_t line_file; /* enum runtime_line_file */
 	uint64_t epoch;
 };

@@ -99,6 +99,7 @@ struct hotspot {
 	uint64_t epoch;	    /* when it was attached */
 	uint64_t code_epoch_at; /* a counter that rises before compiled code is given up; 0: none is known */
 	uint64_t code_epoch;	/* when it was attached */
+	uint64_t redefined_at; /* a counter that rises before a class is redefined; 0: none is known */
 	uint64_t barrier; /* where frames of virtual threads return whose callers are in the heap; 0: these are not known */
 	uint16_t version;   /* 8, 11, ... */
 	uint16_t epoch_bytes; /* of the counter: 4 or 8 */
@@ -197,15 +198,15 @@ int hotspot_attach(const struct runtime_file *file, struct memory *m, struct run
 		   char why[RUNTIME_WHY_MAX]);
 
 /*
- * hotspot_epoch.c: the counter by which a sample and what is read later are compared. attach finds it, with the plan that
- * copies it into each sample. *ret: never 0 but where there is none.
+ * hotspot_epoch.c: the counters by which a sample and what is read later are compared. attach finds them, with the plan that
+ * copies them into each sample. An epoch is never 0 but where it is not known.
  */
 void hotspot_epoch_attach(const struct runtime_file *file, struct memory *m, struct hotspot *h, struct otp_walk *walk);
-int hotspot_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret);
+/* 0; -EFAULT. */
+int hotspot_epochs_now(const struct hotspot *h, struct memory *m, uint64_t *ret_methods, uint64_t *ret_code);
 /* Of a sample, by the root's words of its walk; none: as when it was attached. */
 uint64_t hotspot_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 /* Likewise, for compiled code: regions. */
-int hotspot_code_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret);
 uint64_t hotspot_code_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 
 /*

@@ -262,7 +262,7 @@ static int hotspot_code_count(void *ctx, uint64_t counters[STEADY_COUNTERS])
 {
 	struct hotspot_code_question *q = ctx;
 
-	if (hotspot_epoch_now(q->h, q->memory, &counters[0]) || hotspot_code_epoch_now(q->h, q->memory, &counters[1]))
+	if (hotspot_epochs_now(q->h, q->memory, &counters[0], &counters[1]))
 		return -EFAULT;
 	q->code_epoch = counters[1];
 	return 0;

@@ -27,8 +27,11 @@
  *     goes later in that epoch; no sample of it has met the code, whose classes were dead. Of builds without that table,
  *     as Debian's 8, unloaded classes have to do: what else is given up is seen when the code is read again, a second later
  *     at most (by their age alone, 5 % of the samples of classes that come and go are unknown).
- * Classes that are redefined (JVMTI) keep their memory while frames run them; it
- * is given up with no rise, and the methods of a class of the same name come.
+ * Classes that are redefined (JVMTI) stay, but their former methods are given up as soon as no frame runs them, and methods of
+ * any class come to lie there. VM_RedefineClasses::_id_counter (jvmtiRedefineClasses.cpp, of 15 and later) rises before that:
+ * the sum of it and of the first counter is the epoch of methods. Without it, as in 8 and 11 and in builds without a static
+ * table, a frame whose bytecode is not in the method that was read (is_bounded in runtime.h) has no name, and is asked for
+ * again after a second; a method whose bytecodes lie where those of the former one lay has that one's name.
  */
 #include <errno.h>
 #include <string.h>
@@ -78,130 +81,173 @@ static int perf_find(struct memory *m, uint64_t start, uint64_t *ret)
 	return -ENOENT;
 }
 
-/*
- * A walk without frames: the counter is the root's word. As the node is no list, its first word, which never changes,
- * is taken for an array that ends before it begins.
- */
-static void hotspot_epoch_plan(uint64_t node, uint64_t at, struct otp_walk *walk)
-{
-	*walk = (struct otp_walk){.start = OTP_WALK_AT, .step = OTP_WALK_ARRAY, .base = node, .root_off = (int32_t)at,
-				  .root_keep = 1, .frames_max = 1, .stride = 8, .first = {.bias = 8}};
-}
+/* Variables by libjvm's static table. */
+enum { GC_EPOCH, TRAVERSALS, USES_Z, USES_SHENANDOAH, REDEFINITIONS, VARIABLES };
+static const char *const variables[VARIABLES] = {
+	"_ZN9CodeCache9_gc_epochE", "_ZN14NMethodSweeper11_traversalsE", "UseZGC", "UseShenandoahGC",
+	"_ZN18VM_RedefineClasses11_id_counterE",
+};
 
-/* The counter for code, and whether code that a sample of an epoch has not met may go in it. 0: there is none. */
-static uint64_t hotspot_code_epoch_find(const struct runtime_file *file, struct memory *m, uint16_t *ret_may_go)
+/* Whether code that a sample of an epoch has not met may go in it. */
+static bool hotspot_code_may_go(const struct runtime_file *file, struct memory *m, const struct runtime_symbol *s)
 {
-	static const char *const names[] = {"_ZN9CodeCache9_gc_epochE", "_ZN14NMethodSweeper11_traversalsE", "UseZGC",
-					    "UseShenandoahGC"};
-	struct runtime_symbol s[ARRAY_SIZE(names)];
 	uint8_t used;
 
-	runtime_static_symbols(file->binary, names, ARRAY_SIZE(names), s);
-	*ret_may_go = !s[0].value;
-	if (!s[0].value)
-		return s[1].value ? file->bias + s[1].value : 0;
-	for (size_t i = 2; i < ARRAY_SIZE(names); i++)
+	if (!s[GC_EPOCH].value)
+		return true;
+	for (size_t i = USES_Z; i <= USES_SHENANDOAH; i++)
 		if (s[i].value && (memory_u8(m, file->bias + s[i].value, &used) || used))
-			*ret_may_go = 1;
-	return file->bias + s[0].value;
+			return true;
+	return false;
 }
 
-static void hotspot_code_epoch_attach(const struct runtime_file *file, struct memory *m, struct hotspot *h,
-				      struct otp_walk *walk)
+/* Where a counter lies; 0: there is none, or it cannot be read. */
+static uint64_t hotspot_counter(const struct runtime_file *file, struct memory *m, const struct runtime_symbol *s)
 {
-	h->code_epoch_at = hotspot_code_epoch_find(file, m, &h->code_may_go);
-	if (h->code_epoch_at % 8 || hotspot_code_epoch_now(h, m, &h->code_epoch))
-		h->code_epoch_at = 0;
-	if (!h->code_epoch_at)
-		h->code_may_go = 0; /* what a sample has met may go, too */
-	walk->also.at = h->code_epoch_at;
+	uint64_t at = s->value ? file->bias + s->value : 0, word;
+
+	return at && at % 8 == 0 && memory_u64(m, at, &word) == 0 ? at : 0;
 }
 
-void hotspot_epoch_attach(const struct runtime_file *file, struct memory *m, struct hotspot *h, struct otp_walk *walk)
+static void hotspot_counters_attach(const struct runtime_file *file, struct memory *m, struct hotspot *h)
 {
-	uint64_t at, node = h->perf;
+	struct runtime_symbol s[VARIABLES];
 
-	h->epoch_at = h->code_epoch_at = 0;
-	h->epoch_bytes = 8;
-	if (!node || perf_find(m, node, &at)) {
-		node = h->collected;
-		at = h->heap_collections;
-		h->epoch_bytes = 4;
-		if (!node || at == HOTSPOT_NONE)
-			return;
-	}
-	h->epoch_at = node + at;
-	if (hotspot_epoch_now(h, m, &h->epoch)) {
-		h->epoch_at = 0;
-		return;
-	}
-	hotspot_epoch_plan(node, at & ~7ULL, walk);
-	hotspot_code_epoch_attach(file, m, h, walk);
+	runtime_static_symbols(file->binary, variables, VARIABLES, s);
+	h->code_epoch_at = hotspot_counter(file, m, &s[s[GC_EPOCH].value ? GC_EPOCH : TRAVERSALS]);
+	/* Without it, what a sample has met may go, too. */
+	h->code_may_go = h->code_epoch_at && hotspot_code_may_go(file, m, s);
+	h->redefined_at = hotspot_counter(file, m, &s[REDEFINITIONS]);
 }
 
-/* The counter's value in its aligned word; 0 stands for none. */
-static uint64_t hotspot_epoch_of(const struct hotspot *h, uint64_t word)
+/* --- what counters say --- */
+
+struct hotspot_counters {
+	uint64_t classes, code, redefined; /* what is not known is 0 */
+};
+
+/* The counter of classes in its aligned word; 0 stands for none. */
+static uint64_t hotspot_classes_of(const struct hotspot *h, uint64_t word)
 {
 	if (h->epoch_bytes == 8)
 		return word + 1;
 	return (word >> (8 * (h->epoch_at & 4)) & UINT32_MAX) + 1;
 }
 
-int hotspot_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret)
+static int hotspot_counters_now(const struct hotspot *h, struct memory *m, struct hotspot_counters *ret)
 {
 	uint64_t word;
 
-	*ret = 0;
+	memset(ret, 0, sizeof(*ret));
 	if (!h->epoch_at)
 		return 0;
-	if (memory_u64(m, h->epoch_at & ~7ULL, &word))
+	if (memory_u64(m, h->epoch_at & ~7ULL, &word) || (h->code_epoch_at && memory_u64(m, h->code_epoch_at, &ret->code)) ||
+	    (h->redefined_at && memory_u64(m, h->redefined_at, &ret->redefined)))
 		return -EFAULT;
-	*ret = hotspot_epoch_of(h, word);
+	ret->classes = hotspot_classes_of(h, word);
+	return 0;
+}
+
+/* Of a sample. false: its walk was not there yet. */
+static bool hotspot_counters_of(const struct hotspot *h, const uint64_t *root, uint32_t nr_root, struct hotspot_counters *ret)
+{
+	uint32_t used = 1;
+
+	memset(ret, 0, sizeof(*ret));
+	if (nr_root < 1U + !!h->code_epoch_at + !!h->redefined_at)
+		return false;
+	ret->classes = hotspot_classes_of(h, root[0]);
+	if (h->code_epoch_at)
+		ret->code = root[used++];
+	if (h->redefined_at)
+		ret->redefined = root[used];
+	return true;
+}
+
+static uint64_t hotspot_epoch_of_methods(const struct hotspot_counters *c)
+{
+	return c->classes + c->redefined;
+}
+
+/* Within a traversal, a sweeper gives up loops' code of unloaded classes: the sum stays where both counters do. */
+static uint64_t hotspot_epoch_of_code(const struct hotspot *h, const struct hotspot_counters *c)
+{
+	const bool with_classes = h->version < HOTSPOT_GC_GIVES_UP_CODE;
+
+	if (!h->code_epoch_at)
+		return with_classes ? c->classes : 0;
+	return c->code + 1 + (with_classes ? c->classes : 0);
+}
+
+int hotspot_epochs_now(const struct hotspot *h, struct memory *m, uint64_t *ret_methods, uint64_t *ret_code)
+{
+	struct hotspot_counters c;
+
+	if (hotspot_counters_now(h, m, &c))
+		return -EFAULT;
+	*ret_methods = hotspot_epoch_of_methods(&c);
+	*ret_code = hotspot_epoch_of_code(h, &c);
 	return 0;
 }
 
 uint64_t hotspot_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root)
 {
 	const struct hotspot *h = hotspot_of(a);
+	struct hotspot_counters c;
 
 	if (!h->epoch_at)
 		return 0;
-	return nr_root ? hotspot_epoch_of(h, root[0]) : h->epoch;
-}
-
-static bool hotspot_code_goes_with_classes(const struct hotspot *h)
-{
-	return !h->code_epoch_at && h->version < HOTSPOT_GC_GIVES_UP_CODE;
-}
-
-/* Within a traversal, a sweeper gives up loops' code of unloaded classes: the sum stays where both counters do. */
-static uint64_t hotspot_code_epoch_of(const struct hotspot *h, uint64_t counter, uint64_t epoch)
-{
-	return counter + 1 + (h->version < HOTSPOT_GC_GIVES_UP_CODE ? epoch : 0);
-}
-
-int hotspot_code_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret)
-{
-	uint64_t counter, epoch;
-
-	*ret = 0;
-	if (hotspot_code_goes_with_classes(h))
-		return hotspot_epoch_now(h, m, ret);
-	if (!h->code_epoch_at)
-		return 0;
-	if (memory_u64(m, h->code_epoch_at, &counter) || hotspot_epoch_now(h, m, &epoch))
-		return -EFAULT;
-	*ret = hotspot_code_epoch_of(h, counter, epoch);
-	return 0;
+	return hotspot_counters_of(h, root, nr_root, &c) ? hotspot_epoch_of_methods(&c) : h->epoch;
 }
 
 uint64_t hotspot_code_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root)
 {
 	const struct hotspot *h = hotspot_of(a);
+	struct hotspot_counters c;
 
-	if (hotspot_code_goes_with_classes(h))
-		return hotspot_epoch(a, root, nr_root);
-	if (!h->code_epoch_at)
+	if (!h->epoch_at)
 		return 0;
-	return nr_root > 1 ? hotspot_code_epoch_of(h, root[1], hotspot_epoch_of(h, root[0])) : h->code_epoch;
+	return hotspot_counters_of(h, root, nr_root, &c) ? hotspot_epoch_of_code(h, &c) : h->code_epoch;
+}
+
+/* --- to find them --- */
+
+/*
+ * A walk without frames: the counter is the root's word. As the node is no list, its first word, which never changes,
+ * is taken for an array that ends before it begins.
+ */
+static void hotspot_epoch_plan(const struct hotspot *h, uint64_t node, uint64_t at, struct otp_walk *walk)
+{
+	*walk = (struct otp_walk){.start = OTP_WALK_AT, .step = OTP_WALK_ARRAY, .base = node, .root_off = (int32_t)at,
+				  .root_keep = 1, .frames_max = 1, .stride = 8, .first = {.bias = 8},
+				  .also.at = {h->code_epoch_at, h->redefined_at}};
+}
+
+/* The first counter, from a node on: that of unloaded classes, else of collections. */
+static int hotspot_classes_attach(struct memory *m, struct hotspot *h, uint64_t *ret_node, uint64_t *ret_at)
+{
+	h->epoch_bytes = 8;
+	*ret_node = h->perf;
+	if (*ret_node && perf_find(m, *ret_node, ret_at) == 0)
+		return 0;
+	h->epoch_bytes = 4;
+	*ret_node = h->collected;
+	*ret_at = h->heap_collections;
+	return *ret_node && h->heap_collections != HOTSPOT_NONE ? 0 : -ENOENT;
+}
+
+void hotspot_epoch_attach(const struct runtime_file *file, struct memory *m, struct hotspot *h, struct otp_walk *walk)
+{
+	uint64_t at, node;
+
+	h->epoch_at = h->code_epoch_at = h->redefined_at = 0;
+	if (hotspot_classes_attach(m, h, &node, &at))
+		return;
+	h->epoch_at = node + at;
+	hotspot_counters_attach(file, m, h);
+	if (hotspot_epochs_now(h, m, &h->epoch, &h->code_epoch)) {
+		h->epoch_at = h->code_epoch_at = h->redefined_at = 0;
+		return;
+	}
+	hotspot_epoch_plan(h, node, at & ~7ULL, walk);
 }

@@ -212,18 +212,15 @@ static int hotspot_line_order(const void *a, const void *b)
 	return (x->position > y->position) - (x->position < y->position);
 }
 
-/* The table lies behind the bytecodes. Its last row here is the method's end: what lies there has no line. */
+/* The table lies behind the bytecodes. */
 static void hotspot_lines(const struct hotspot *h, struct memory *m, const struct hotspot_method *method,
 			  struct runtime_function *ret)
 {
 	struct hotspot_numbers n = {0};
 	int32_t bci = 0, line = 0;
 
-	/* Positions have 32 bits of the address: a method over their end has no lines. */
-	if (!method->has_lines || (uint32_t)method->code > UINT32_MAX - method->code_size)
-		return;
 	hotspot_numbers_at(&n, m, h->version, method->code + method->code_size);
-	while (ret->nr_lines < RUNTIME_LINES_MAX - 1 && hotspot_line_next(&n, &bci, &line) == 0) {
+	while (ret->nr_lines < RUNTIME_LINES_MAX - 2 && hotspot_line_next(&n, &bci, &line) == 0) {
 		if (bci < 0 || bci >= method->code_size || line <= 0)
 			continue;
 		ret->lines[ret->nr_lines++] = (struct runtime_line){(uint32_t)method->code + (uint32_t)bci, (uint32_t)line};
@@ -231,7 +228,24 @@ static void hotspot_lines(const struct hotspot *h, struct memory *m, const struc
 			ret->start_line = (uint32_t)line;
 	}
 	qsort(ret->lines, ret->nr_lines, sizeof(ret->lines[0]), hotspot_line_order);
-	ret->lines[ret->nr_lines++] = (struct runtime_line){(uint32_t)method->code + method->code_size, 0};
+}
+
+/* Rows from its first bytecode to its end, where positions, which have 32 bits of the address, do not begin anew. */
+static void hotspot_places(const struct hotspot *h, struct memory *m, const struct hotspot_method *method,
+			   struct runtime_function *ret)
+{
+	const uint32_t code = (uint32_t)method->code;
+
+	if (!method->code_size || code > UINT32_MAX - method->code_size)
+		return;
+	if (method->has_lines)
+		hotspot_lines(h, m, method, ret);
+	if (!ret->nr_lines || ret->lines[0].position != code) {
+		memmove(ret->lines + 1, ret->lines, ret->nr_lines++ * sizeof(ret->lines[0]));
+		ret->lines[0] = (struct runtime_line){code, 0};
+	}
+	ret->lines[ret->nr_lines++] = (struct runtime_line){code + method->code_size, 0};
+	ret->is_bounded = true;
 }
 
 static int hotspot_class(const struct hotspot *h, struct memory *m, const struct hotspot_method *method, uint64_t *ret_holder,
@@ -300,7 +314,7 @@ static int hotspot_function_read(const struct hotspot *h, struct memory *m, cons
 	text_add(&text, ".", 1);
 	text_add(&text, name, strlen(name));
 	signature_add(signature, &text);
-	hotspot_lines(h, m, &method, ret);
+	hotspot_places(h, m, &method, ret);
 	return 0;
 }
 
@@ -308,7 +322,7 @@ int hotspot_decode(const struct runtime_attached *a, struct memory *m, const str
 		   struct runtime_function *ret)
 {
 	const struct hotspot *h = hotspot_of(a);
-	uint64_t epoch;
+	uint64_t epoch, of_code;
 	int err;
 
 	if (f->cookie[RUNTIME_COOKIE_EPOCH])
@@ -317,7 +331,7 @@ int hotspot_decode(const struct runtime_attached *a, struct memory *m, const str
 	memory_gather_done(m);
 	if (err)
 		return err;
-	if (hotspot_epoch_now(h, m, &epoch))
+	if (hotspot_epochs_now(h, m, &epoch, &of_code))
 		return -EFAULT;
 	return (!f->cookie[RUNTIME_COOKIE_EPOCH] || f->cookie[RUNTIME_COOKIE_EPOCH] == epoch) && hotspot_is_there(h, m, f) ?
 		       0 : -ESTALE;

@@ -16,6 +16,7 @@
 enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, R13 = 13 };
 
 #define NEAR	   4096u /* of the stack pointer: the frame of a virtual thread's carrier */
+#define CODE_MAX   (1u << 16) /* bytes of an interpreted method */
 #define LOCALS_MAX (1u << 19) /* of an interpreted method: 65535 words */
 
 static bool hotspot_step_has(const struct runtime_place *at, unsigned reg)
@@ -55,6 +56,12 @@ static int hotspot_step_frameless(const struct runtime_place *at, uint64_t depth
 
 /* --- interpreted code --- */
 
+/* The innermost frame's bytecode is in a register, or something else is: of one method, by a former one's. Native ones have none. */
+static bool hotspot_step_is_bytecode(uint64_t at, uint64_t former)
+{
+	return former && at - former + CODE_MAX < 2 * CODE_MAX;
+}
+
 /* Its function, from the words of its frame; none, if they are not those of a method. */
 static int hotspot_step_own(const struct hotspot *h, const struct runtime_place *at, uint64_t fp,
 			    struct runtime_step *ret)
@@ -66,8 +73,7 @@ static int hotspot_step_own(const struct hotspot *h, const struct runtime_place 
 	    at->load(at->ctx, fp + (uint64_t)(int64_t)slots->cache, &cache) ||
 	    at->load(at->ctx, fp + (uint64_t)(int64_t)slots->bcp, &bcp))
 		return -EFAULT;
-	/* The innermost frame's bytecode is in a register; native methods have none. */
-	if (at->exact && hotspot_step_has(at, R13) && bcp)
+	if (at->exact && hotspot_step_has(at, R13) && hotspot_step_is_bytecode(at->reg[R13], bcp))
 		bcp = at->reg[R13];
 	if (method && cache)
 		ret->own = (struct runtime_frame){.key = method, .cookie = {cache}, .position = (uint32_t)bcp};

@@ -21,7 +21,7 @@ static size_t function_size(const struct function *f)
 
 static uint64_t function_hash(const struct runtime_function *fn)
 {
-	uint64_t h = hash_bytes(fn->name, strlen(fn->name), hash_seed + 2ULL * fn->start_line + fn->has_columns);
+	uint64_t h = hash_bytes(fn->name, strlen(fn->name), hash_seed + 4ULL * fn->start_line + 2 * fn->is_bounded + fn->has_columns);
 
 	h = hash_bytes(fn->file, strlen(fn->file), h);
 	return hash_bytes(fn->lines, fn->nr_lines * sizeof(*fn->lines), h);
@@ -31,7 +31,7 @@ static bool function_is(const struct function *have, const struct runtime_functi
 {
 	return !strcmp(have->name->s, fn->name) && !strcmp(str_c(have->file), fn->file) &&
 	       have->start_line == fn->start_line && have->nr_lines == fn->nr_lines &&
-	       have->has_columns == fn->has_columns &&
+	       have->has_columns == fn->has_columns && have->is_bounded == fn->is_bounded &&
 	       !memcmp(have->lines, fn->lines, fn->nr_lines * sizeof(*fn->lines));
 }
 
@@ -55,7 +55,7 @@ static struct function *function_make(const struct runtime_function *fn, uint64_
 	if (!f)
 		return NULL;
 	*f = (struct function){.refs = 1, .start_line = fn->start_line, .hash = hash, .nr_lines = fn->nr_lines,
-			       .has_columns = fn->has_columns};
+			       .has_columns = fn->has_columns, .is_bounded = fn->is_bounded && fn->nr_lines};
 	memcpy(f->lines, fn->lines, fn->nr_lines * sizeof(*fn->lines));
 	f->name = str_get_c(fn->name);
 	f->file = fn->file[0] ? str_get_c(fn->file) : NULL;
@@ -169,10 +169,19 @@ struct function_entry *functions_add(struct functions *t, const struct runtime_f
 	return e;
 }
 
-static bool function_wants(const struct function_entry *e, uint64_t after_ns, uint64_t now_ns)
+bool function_holds(const struct function *fn, const struct runtime_frame *f)
+{
+	if (!fn->is_bounded || !f->position || f->flags & RUNTIME_LINE)
+		return true;
+	return f->position >= fn->lines[0].position && f->position < fn->lines[fn->nr_lines - 1].position;
+}
+
+static bool function_wants(const struct function_entry *e, const struct runtime_frame *f, uint64_t after_ns, uint64_t now_ns)
 {
 	if (e->state == FUNCTION_ASKED)
 		return false;
+	if (e->function && !function_holds(e->function, f) && now_ns >= e->read_ns + FUNCTION_OTHER_NS)
+		return true;
 	return e->read_ns < after_ns || (e->state == FUNCTION_UNKNOWN && now_ns >= e->again_ns);
 }
 
@@ -180,7 +189,7 @@ bool functions_want(struct functions *t, const struct runtime_frame *f, uint64_t
 {
 	struct function_entry *e = functions_find(t, f);
 
-	if (e && !function_wants(e, after_ns, now_ns))
+	if (e && !function_wants(e, f, after_ns, now_ns))
 		return false;
 	e = e ? e : functions_add(t, f);
 	if (!e)

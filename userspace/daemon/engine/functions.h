@@ -23,6 +23,7 @@
 
 #define FUNCTIONS_MAX	  65536
 #define FUNCTION_RETRY_NS (60 * NSEC_PER_SEC) /* after a failure of the moment, as of a decoder that was late */
+#define FUNCTION_OTHER_NS NSEC_PER_SEC	      /* after an answer that cannot be of the frame: what lies there is another one */
 
 struct function { /* shared, reference counted */
 	uint32_t refs;
@@ -32,7 +33,7 @@ struct function { /* shared, reference counted */
 	struct str *name; /* owned, never NULL */
 	struct str *file; /* owned, NULL: unknown */
 	uint32_t nr_lines;
-	bool has_columns; /* of struct runtime_function */
+	bool has_columns, is_bounded; /* of struct runtime_function */
 	struct runtime_line lines[];
 };
 
@@ -85,7 +86,8 @@ struct function_entry *functions_find(const struct functions *t, const struct ru
 struct function_entry *functions_add(struct functions *t, const struct runtime_frame *f); /* ASKED; NULL: too many, no memory */
 /*
  * Whether to ask what f means: it was never met, was last read before after_ns, there was no room for the question
- * (-EBUSY), or its answer failed a while ago. It is ASKED then. false also where there are too many, or no memory.
+ * (-EBUSY), its answer failed a while ago, or it is not within the function that was read a while ago. It is ASKED then.
+ * false also where there are too many, or no memory.
  */
 bool functions_want(struct functions *t, const struct runtime_frame *f, uint64_t after_ns, uint64_t now_ns);
 /*
@@ -101,6 +103,8 @@ const struct function *function_hinted(const struct function_entry *e, const str
 /* Whether an answer is pending that is needed; what it means, as read at after_ns or later, NULL: unknown. */
 bool function_is_pending(const struct function_entry *e, uint64_t after_ns);
 const struct function *function_after(const struct function_entry *e, uint64_t after_ns);
+/* Whether a place of f may be in it. */
+bool function_holds(const struct function *fn, const struct runtime_frame *f);
 /* The answer to an entry of t. fn is borrowed for the call; NULL where err is not 0. */
 void functions_settle(struct functions *t, struct function_entry *e, int err, const struct runtime_function *fn,
 		      uint64_t now_ns);

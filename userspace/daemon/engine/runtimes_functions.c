@@ -30,12 +30,16 @@ static struct functions_when runtimes_functions_when(const struct runtimes *r, c
 static const struct function *runtimes_function(const struct runtimes *r, const struct runtime_slot *s,
 						const struct function_entry *e, const struct runtime_frame *f)
 {
+	const struct function *fn = NULL;
 	struct functions_when when;
 
-	if (!(f->flags & RUNTIME_HINTED))
-		return function_after(e, s->functions_after_ns);
-	when = runtimes_functions_when(r, s);
-	return function_hinted(e, f, &when);
+	if (!(f->flags & RUNTIME_HINTED)) {
+		fn = function_after(e, s->functions_after_ns);
+	} else {
+		when = runtimes_functions_when(r, s);
+		fn = function_hinted(e, f, &when);
+	}
+	return fn && function_holds(fn, f) ? fn : NULL;
 }
 
 static bool runtimes_wants(struct runtimes *r, struct runtime_slot *s, const struct runtime_frame *f,

@@ -328,7 +328,7 @@ END_TEST
 START_TEST(files_for_a_banned_user_are_not_touched)
 {
 	struct ipc_ask by_mapping, by_name;
-	int map, name, perf;
+	int map, name, perf, walked;
 	pid_t of;
 	void *at;
 
@@ -343,11 +343,13 @@ START_TEST(files_for_a_banned_user_are_not_touched)
 	write_perf_map(of, NOBODY);
 	perf = opened_perf_map(of, 0);
 	unlink(perf_map);
+	walked = opened_perf_map(of, 0); /* nor are directories that lead there */
 	o.bans.count = 0;
 	end_process(of);
 	ck_assert_int_eq(map, _i ? -EHOSTDOWN : 0);
 	ck_assert_int_eq(name, _i ? -EHOSTDOWN : 0);
 	ck_assert_int_eq(perf, _i ? -EHOSTDOWN : 0);
+	ck_assert_int_eq(walked, _i ? -EHOSTDOWN : -ENOENT);
 }
 END_TEST
 

@@ -90,7 +90,11 @@ int opener_process_maps(const struct opener_process *p, struct buf *to);
 int opener_process_identity(struct opener *o, const struct opener_process *p, struct buf *to);
 
 /* opener_files.c */
-int opener_open_root(const struct opener_process *p); /* by O_PATH */
+/*
+ * By O_PATH. What file systems a path below it crosses is not known: where the walk hangs, that is held against the process
+ * from here on, but for the host's own. -EHOSTDOWN: the process is banned.
+ */
+int opener_open_root(struct opener *o, const struct opener_process *p);
 /* The file of this absolute path in a root, by O_PATH; resolve: RESOLVE_ flags besides IN_ROOT. */
 int opener_open_in(int root, const char *name, uint64_t resolve);
 int opener_reopen(int path_fd); /* for reading; of one that was checked */

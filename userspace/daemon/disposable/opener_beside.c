@@ -56,12 +56,10 @@ static int beside_open_directory(struct opener *o, const struct opener_process *
 {
 	_cleanup_(closep) int root = -1, dir = -1, there = -1;
 	char *inside = beside_path_inside(p, path), *last = strrchr(inside, '/');
-	/* Whose file system the path crosses is not known: what hangs there is held against the process. */
-	int err = opener_touch(o, p->stat.pid, 0);
 
-	if (err || !last)
-		return err ? err : -ENOENT;
-	root = opener_open_root(p);
+	if (!last)
+		return -ENOENT;
+	root = opener_open_root(o, p);
 	if (root < 0)
 		return root;
 	*last++ = '\0';

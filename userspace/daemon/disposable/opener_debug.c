@@ -63,7 +63,7 @@ static bool debug_is_as_safe(int path_fd, const struct ipc_program *p)
 static int debug_open(struct opener *o, const struct opener_process *p, const struct ipc_ask *ask, const char *path,
 		      const char *program, int *ret_fd)
 {
-	_cleanup_(closep) int root = opener_open_root(p), path_fd = -1;
+	_cleanup_(closep) int root = opener_open_root(o, p), path_fd = -1;
 	uint64_t resolve = RESOLVE_NO_MAGICLINKS | (ask->pid == HOST_PID ? 0 : RESOLVE_NO_XDEV);
 	bool chosen = debug_is_the_hosts_choice(o, ask, path);
 	int err;

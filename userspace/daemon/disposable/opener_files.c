@@ -27,10 +27,13 @@
  * The first process may be inaccessible (more capabilities, another security label): our own root then replaces its
  * root.
  */
-int opener_open_root(const struct opener_process *p)
+int opener_open_root(struct opener *o, const struct opener_process *p)
 {
-	int fd = opener_process_file(p, "root", O_PATH | O_DIRECTORY);
+	int fd, err = p->stat.pid == HOST_PID ? 0 : opener_touch(o, p->stat.pid, 0);
 
+	if (err)
+		return err;
+	fd = opener_process_file(p, "root", O_PATH | O_DIRECTORY);
 	if (fd >= 0 || p->stat.pid != HOST_PID)
 		return fd;
 	fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -48,9 +51,9 @@ int opener_open_in(int root, const char *name, uint64_t resolve)
 	return fd < 0 ? -errno : fd;
 }
 
-static int opener_open_name(const struct opener_process *p, const char *name, uint64_t resolve)
+static int opener_open_name(struct opener *o, const struct opener_process *p, const char *name, uint64_t resolve)
 {
-	_cleanup_(closep) int root = opener_open_root(p);
+	_cleanup_(closep) int root = opener_open_root(o, p);
 
 	return root < 0 ? root : opener_open_in(root, name, resolve);
 }
@@ -105,14 +108,8 @@ int opener_take(struct opener *o, enum opener_way way, const struct opener_proce
 static int opener_try_name(struct opener *o, const struct opener_process *p, uint64_t ino, const char *path,
 			   int *ret_fd)
 {
-	_cleanup_(closep) int path_fd = -1;
-	/* What file systems the path crosses is not known: where it hangs, that is held against the process. */
-	int err = p->stat.pid == HOST_PID ? 0 : opener_touch(o, p->stat.pid, 0);
-
-	if (err)
-		return err;
-	path_fd = opener_open_name(p, path, RESOLVE_NO_MAGICLINKS);
-	err = path_fd < 0 ? path_fd : opener_touch_file(o, p->stat.pid, path_fd);
+	_cleanup_(closep) int path_fd = opener_open_name(o, p, path, RESOLVE_NO_MAGICLINKS);
+	int err = path_fd < 0 ? path_fd : opener_touch_file(o, p->stat.pid, path_fd);
 	return err ? err : opener_take(o, WAY_NAMED, p, path_fd, ino, ret_fd);
 }
 
@@ -170,12 +167,12 @@ static int opener_check_perf_map(int path_fd, const struct proc_status *user, st
 	return st.st_uid == user->uid && st.st_nlink == 1 ? 0 : -EPERM;
 }
 
-static int opener_open_perf_map(const struct opener_process *p, uint32_t inner_pid)
+static int opener_open_perf_map(struct opener *o, const struct opener_process *p, uint32_t inner_pid)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", inner_pid ? inner_pid : p->stat.pid);
-	return opener_open_name(p, path, RESOLVE_NO_SYMLINKS);
+	return opener_open_name(o, p, path, RESOLVE_NO_SYMLINKS);
 }
 
 static int opener_take_perf_map(struct opener *o, const struct opener_process *p, int *ret_fd)
@@ -190,7 +187,7 @@ static int opener_take_perf_map(struct opener *o, const struct opener_process *p
 	err = opener_process_status(p, &text, &user);
 	if (err)
 		return err;
-	path_fd = opener_open_perf_map(p, user.inner_pid);
+	path_fd = opener_open_perf_map(o, p, user.inner_pid);
 	err = path_fd < 0 ? path_fd : opener_touch_file(o, p->stat.pid, path_fd);
 	if (!err)
 		err = opener_check_perf_map(path_fd, &user, &fs);

@@ -22,7 +22,7 @@ static void step_out(const struct runtime_attached *a, struct runtime_code_made 
 {
 	uint64_t reg[OTP_REGS_MAX] = {[6] = HW_BLOB + 0x180, [7] = HW_BLOB + 0x100, [13] = HW_BLOB + 0x140, [16] = HW_CODE};
 	struct runtime_place at = {.pc = c->code.start + (size ? data[0] : 0u), .exact = size & 1, .valid = 0x1ffff, .reg = reg,
-				   .load = word_of_world};
+				   .more = c->more, .load = word_of_world};
 	struct runtime_step step;
 
 	for (size_t i = 0; i < size && i < 17; i++)

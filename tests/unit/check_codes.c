@@ -623,6 +623,9 @@ START_TEST(regions_beyond_their_bounds_are_not_sound)
 	made.code.end = made.code.start;
 	ck_assert(!runtime_code_sound(&made.code, made.nodes, made.rows));
 	made.code.end = 0x1100;
+	made.code.nr_more = RUNTIME_CODE_MORE + 1;
+	ck_assert(!runtime_code_sound(&made.code, made.nodes, made.rows));
+	made.code.nr_more = 0;
 	memset(made.code.name, 'n', sizeof(made.code.name));
 	ck_assert(!runtime_code_sound(&made.code, made.nodes, made.rows));
 }

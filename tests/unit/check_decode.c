@@ -103,23 +103,25 @@ END_TEST
 
 static struct runtime_code_made code, got_code;
 
-static void make_code(uint32_t functions, uint32_t nodes, uint32_t rows)
+static void make_code(uint32_t functions, uint32_t nodes, uint32_t rows, uint32_t more)
 {
 	code.code = (struct runtime_code){.start = 0x1000, .end = 0x9000, .nr_functions = functions, .nr_nodes = nodes,
-					  .nr_rows = rows, .name = "[stub]"};
+					  .nr_rows = rows, .nr_more = more, .name = "[stub]"};
 	for (uint32_t i = 0; i < functions; i++)
 		code.functions[i] = (struct runtime_frame){.key = i + 1};
 	for (uint32_t i = 0; i < nodes; i++)
 		code.nodes[i] = (struct runtime_code_node){.function = 0, .outer = (uint16_t)i, .position = i};
 	for (uint32_t i = 0; i < rows; i++)
 		code.rows[i] = (struct runtime_code_row){.offset = 2 * i, .node = 0};
+	for (uint32_t i = 0; i < more; i++)
+		code.more[i] = 7 * i + 1;
 }
 
 START_TEST(a_region_of_code_arrives_whole)
 {
 	int err = 1;
 
-	make_code(RUNTIME_CODE_FUNCTIONS, RUNTIME_CODE_NODES, RUNTIME_CODE_ROWS);
+	make_code(RUNTIME_CODE_FUNCTIONS, RUNTIME_CODE_NODES, RUNTIME_CODE_ROWS, RUNTIME_CODE_MORE);
 	message_of(IPC_CODE, decode_code_pack(0, 3, &code, message.data));
 	ck_assert_int_eq(decode_code_unpack(&message, 3, 0x1000, &err, &got_code), 0);
 	ck_assert_int_eq(err, 0);
@@ -131,7 +133,7 @@ START_TEST(a_region_of_code_that_is_elsewhere_or_not_sound_is_refused)
 {
 	int err;
 
-	make_code(1, 2, 2);
+	make_code(1, 2, 2, 0);
 	message_of(IPC_CODE, decode_code_pack(0, 0, &code, message.data));
 	ck_assert_int_eq(decode_code_unpack(&message, 0, 0xfff, &err, &got_code), -EBADMSG);
 	ck_assert_int_eq(decode_code_unpack(&message, 0, 0x9000, &err, &got_code), -EBADMSG);
@@ -150,7 +152,7 @@ START_TEST(a_region_of_code_of_any_wrong_length_is_refused)
 	size_t len;
 	int err;
 
-	make_code(1, 2, 3);
+	make_code(1, 2, 3, 5);
 	len = decode_code_pack(0, 0, &code, message.data);
 	for (size_t n = 0; n <= len + 8; n++) {
 		message_of(IPC_CODE, n);

@@ -804,7 +804,7 @@ static int load(void *ctx, uint64_t addr, uint64_t *ret)
 static int step_at(uint32_t kind, uint64_t offset, bool exact)
 {
 	const struct runtime_place at = {.pc = made.code.start + offset, .exact = exact, .arch = OTP_ARCH_X86_64,
-					 .valid = 0x1ffff, .reg = regs, .load = load};
+					 .valid = 0x1ffff, .reg = regs, .more = made.more, .load = load};
 
 	made.code.kind = kind;
 	step = (struct runtime_step){0};
@@ -825,7 +825,7 @@ static void at_rsp(uint64_t words)
 static int step_in_heap(uint32_t kind, uint64_t offset)
 {
 	const struct runtime_place at = {.pc = made.code.start + offset, .arch = OTP_ARCH_X86_64, .valid = 0x1ffff, .reg = regs,
-					 .load = load, .in_heap = true};
+					 .more = made.more, .load = load, .in_heap = true};
 
 	made.code.kind = kind;
 	step = (struct runtime_step){0};
@@ -951,15 +951,12 @@ END_TEST
 START_TEST(what_jumps_part_of_one_range_is_one)
 {
 	uint8_t code[2 + 3 * 10 + 2] = {0x50};
-	uint32_t nr = 0;
 
 	/* push rax; ten times: jne 1; jmp 0 */
 	for (size_t i = 1; i + 4 < sizeof(code); i += 4)
 		memcpy(code + i, "\x75\x02\xeb\x00", 4);
 	read_with(code, sizeof(code));
-	for (uint32_t i = 2 * HOTSPOT_RANGES; i < 2 * RUNTIME_CODE_WORDS; i++)
-		nr += runtime_code_half(&made.code, i) != 0;
-	ck_assert_uint_eq(nr, 2); /* and the epilogue */
+	ck_assert_uint_eq(made.code.nr_more, 2); /* and the epilogue */
 	expect_words(1, true, 1);
 	expect_words(25, true, 1);
 }
@@ -1077,112 +1074,98 @@ START_TEST(a_native_method_has_no_frame_between_leave_and_its_ends)
 }
 END_TEST
 
-enum { ROOM = 20 };
-
-START_TEST(of_more_ranges_than_a_region_has_room_for_the_last_are_not_known)
+/* As of C1's code: each is three ranges, of one word, two, and one. A callee takes its arguments away. */
+START_TEST(of_many_checks_of_types_each_place_is_known)
 {
-	uint8_t takes[5 * (ROOM + 2)];
-
-	for (size_t i = 0; i < sizeof(takes); i += 5) /* sub rsp, 8; pop rax */
-		memcpy(takes + i, "\x48\x83\xec\x08\x58", 5);
-	read_with(takes, sizeof(takes));
-	expect_words(5 * (ROOM - 1) + 4, true, 1);
-	expect_words(5 * (ROOM - 1) + 5, true, 0);
-	expect_unknown(5 * ROOM + 4, true);
-	expect_unknown(5 * ROOM + 5, true);
-	expect_unknown(5 * ROOM + 5, false);
-}
-END_TEST
-
-/* A callee takes its arguments away. */
-START_TEST(of_more_arguments_than_a_region_has_room_for_callers_are_known)
-{
-	const uint32_t room = ROOM - 1; /* one is the epilogue's */
-	uint8_t pairs[2 * (ROOM + 2)];
-
-	for (size_t i = 0; i < sizeof(pairs); i += 2)
-		memcpy(pairs + i, "\x50\x58", 2); /* push rax; pop rax */
-	read_with(pairs, sizeof(pairs));
-	expect_words(2 * (room - 1) + 1, true, 1);
-	expect_unknown(2 * room + 1, true);
-	expect_words(2 * room + 2, false, 0);
-}
-END_TEST
-
-/* Each is three ranges: of one word, two, and one. */
-START_TEST(of_as_many_checks_of_types_callers_and_what_is_between_are_known)
-{
-	uint8_t checks[10 * ROOM];
+	enum { CHECKS = 30 };
+	uint8_t checks[10 * CHECKS];
 
 	for (size_t i = 0; i < sizeof(checks); i += 10) /* push rsi; push rdi; call +0; pop rdi; pop rsi; nop */
 		memcpy(checks + i, "\x56\x57\xe8\0\0\0\0\x5f\x5e\x90", 10);
-	read_with(checks, 10 * 6);
-	for (uint32_t at = 0; at < 10 * 6; at += 10)
-		expect_words(at + 8, true, 1);
-	read_with(checks, 10 * (ROOM - 1));
-	for (uint32_t at = 0; at < 10 * (ROOM - 1); at += 10) {
+	read_with(checks, sizeof(checks));
+	for (uint32_t at = 0; at < sizeof(checks); at += 10) {
 		expect_words(at, true, 0);
+		expect_words(at + 2, true, 2);
 		expect_words(at + 7, false, 0);
+		expect_words(at + 8, true, 1);
 		expect_words(at + 9, true, 0);
 	}
-	expect_unknown(8, true);
-	read_with(checks, sizeof(checks));
-	expect_words(10 * (ROOM - 1) + 7, false, 0);
-	expect_unknown(10 * (ROOM - 1) + 9, true);
 }
 END_TEST
 
-/* As of a long switch: each return is three instructions, and no call lies between them. */
-START_TEST(of_more_returns_than_a_region_has_room_for_callers_are_known)
+/* As of a long switch. */
+START_TEST(of_many_returns_each_is_known)
 {
-	uint8_t returns[6 * 20];
+	uint8_t returns[6 * 40];
 
 	for (size_t i = 0; i < sizeof(returns); i += 6) /* add rsp, 0x20; pop rbp; ret */
 		memcpy(returns + i, "\x48\x83\xc4\x20\x5d\xc3", 6);
 	read_with(returns, sizeof(returns));
-	expect_words(6 * 2, true, 0);
-	expect_unknown(6 * 18, true);
-	expect_words(6 * 18 + 1, false, 0);
+	for (uint32_t at = 0; at < sizeof(returns); at += 6) {
+		expect_words(at, true, 0);
+		expect_taken_down(at + 5);
+	}
+}
+END_TEST
+
+static int range_at(uint64_t offset, bool exact, struct hotspot_range *ret)
+{
+	return hotspot_range_at(&made.code, made.more, offset, exact, ret);
+}
+
+START_TEST(of_more_ranges_than_a_region_has_room_for_the_last_are_not_known)
+{
+	const uint32_t room = RUNTIME_CODE_MORE, end = 10 * room;
+	struct hotspot_range found;
+
+	memset(&made.code, 0, sizeof(made.code));
+	for (uint32_t i = 0; i <= room; i++)
+		hotspot_range_add(&made, &(struct hotspot_range){.from = 10 * i, .end = 10 * i + 5, .words = _i, .left = !_i});
+	ck_assert_int_eq(range_at(end - 10, true, &found), 1);
+	ck_assert_int_eq(range_at(end - 5, true, &found), 0);
+	ck_assert_int_eq(range_at(end, true, &found), -ENOENT);
+	ck_assert_int_eq(range_at(end, false, &found), _i ? -ENOENT : 0); /* nothing is called where a frame is taken down */
+	ck_assert_int_eq(hotspot_ranges_are_told(&made.code), _i);
 }
 END_TEST
 
 /* As of a frame without words of its own: pop rbp; ret; pop rbp; ret. */
 START_TEST(two_returns_that_touch_are_two)
 {
-	struct runtime_code c = {0};
 	struct hotspot_range found;
 
-	hotspot_range_add(&c, &(struct hotspot_range){.from = 10, .end = 12});
-	hotspot_range_add(&c, &(struct hotspot_range){.from = 12, .end = 14});
-	ck_assert_int_eq(hotspot_range_at(&c, 11, true, &found), 1);
+	memset(&made.code, 0, sizeof(made.code));
+	hotspot_range_add(&made, &(struct hotspot_range){.from = 10, .end = 12});
+	hotspot_range_add(&made, &(struct hotspot_range){.from = 12, .end = 14});
+	ck_assert_int_eq(range_at(11, true, &found), 1);
 	ck_assert_uint_eq(found.from, 10);
-	ck_assert_int_eq(hotspot_range_at(&c, 12, true, &found), 1);
+	ck_assert_int_eq(range_at(12, true, &found), 1);
 	ck_assert_uint_eq(found.from, 12);
 }
 END_TEST
 
 START_TEST(a_range_may_be_longer_than_its_entry)
 {
-	struct runtime_code c = {0};
 	struct hotspot_range found;
 
-	hotspot_range_add(&c, &(struct hotspot_range){.from = 10, .end = 200, .words = 3});
-	hotspot_range_add(&c, &(struct hotspot_range){.from = 200, .end = 1000, .words = 3});
-	hotspot_range_add(&c, &(struct hotspot_range){.from = 1000, .end = 9000, .words = HOTSPOT_RANGE_UNKNOWN});
-	hotspot_range_add(&c, &(struct hotspot_range){.from = 9100, .end = 9101, .left = true});
+	memset(&made.code, 0, sizeof(made.code));
+	hotspot_range_add(&made, &(struct hotspot_range){.from = 10, .end = 200, .words = 3});
+	hotspot_range_add(&made, &(struct hotspot_range){.from = 200, .end = 1000, .words = 3});
+	hotspot_range_add(&made, &(struct hotspot_range){.from = 1000, .end = 9000, .words = HOTSPOT_RANGE_UNKNOWN});
+	hotspot_range_add(&made, &(struct hotspot_range){.from = 9100, .end = 9101, .left = true});
 	for (uint32_t at = 10; at < 1000; at++) {
-		ck_assert_int_eq(hotspot_range_at(&c, at, false, &found), 1);
+		ck_assert_int_eq(range_at(at, false, &found), 1);
 		ck_assert_uint_eq(found.words, 3);
 	}
-	ck_assert_int_eq(hotspot_range_at(&c, 9, true, &found), 0);
-	ck_assert_int_eq(hotspot_range_at(&c, 1000, true, &found), -ENOENT);
-	ck_assert_int_eq(hotspot_range_at(&c, 8999, false, &found), -ENOENT);
-	ck_assert_int_eq(hotspot_range_at(&c, 9050, true, &found), 0);
-	ck_assert_int_eq(hotspot_range_at(&c, 9100, false, &found), 0);
-	ck_assert_int_eq(hotspot_range_at(&c, 9100, true, &found), 1);
+	ck_assert_int_eq(range_at(9, true, &found), 0);
+	ck_assert_int_eq(range_at(1000, true, &found), -ENOENT);
+	ck_assert_int_eq(range_at(8999, false, &found), -ENOENT);
+	ck_assert_int_eq(range_at(9050, true, &found), 0);
+	ck_assert_int_eq(range_at(9100, false, &found), 0);
+	ck_assert_int_eq(range_at(9100, true, &found), 1);
 	ck_assert(found.left && !found.arguments);
-	hotspot_range_add(&c, &(struct hotspot_range){.from = 1 << 18, .end = (1 << 18) + 1, .words = 1});
-	ck_assert_int_eq(hotspot_range_at(&c, 1 << 18, false, &found), -ENOENT);
+	hotspot_range_add(&made, &(struct hotspot_range){.from = 1 << 18, .end = (1 << 18) + 1, .words = 1});
+	ck_assert_int_eq(range_at(1 << 18, false, &found), -ENOENT);
 }
 END_TEST
 
@@ -1397,7 +1380,7 @@ END_TEST
 START_TEST(the_barrier_leads_to_frames_in_the_heap)
 {
 	struct hotspot *h = (void *)attached.param;
-	struct runtime_place at = {.pc = HW_BARRIER, .arch = OTP_ARCH_X86_64, .valid = 0x1ffff, .reg = regs, .load = load,
+	struct runtime_place at = {.pc = HW_BARRIER, .arch = OTP_ARCH_X86_64, .valid = 0x1ffff, .reg = regs, .more = made.more, .load = load,
 				   .leads_to_heap = true};
 
 	h->barrier = HW_BARRIER;
@@ -1706,10 +1689,9 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_return_behind_the_check_of_the_reserved_stack_is_one);
 	tcase_add_test(t, a_jump_away_ends_a_frame_as_a_return_does);
 	tcase_add_test(t, a_native_method_has_no_frame_between_leave_and_its_ends);
-	tcase_add_test(t, of_more_ranges_than_a_region_has_room_for_the_last_are_not_known);
-	tcase_add_test(t, of_more_arguments_than_a_region_has_room_for_callers_are_known);
-	tcase_add_test(t, of_as_many_checks_of_types_callers_and_what_is_between_are_known);
-	tcase_add_test(t, of_more_returns_than_a_region_has_room_for_callers_are_known);
+	tcase_add_loop_test(t, of_more_ranges_than_a_region_has_room_for_the_last_are_not_known, 0, 2);
+	tcase_add_test(t, of_many_checks_of_types_each_place_is_known);
+	tcase_add_test(t, of_many_returns_each_is_known);
 	tcase_add_test(t, two_returns_that_touch_are_two);
 	tcase_add_test(t, a_range_may_be_longer_than_its_entry);
 	tcase_add_test(t, an_interpreted_frame_says_its_method_and_bytecode);

@@ -160,6 +160,7 @@ size_t decode_code_pack(int err, uint32_t index, const struct runtime_code_made 
 	struct decode_code *head = (void *)to;
 	struct runtime_frame *functions = (void *)(head + 1);
 	struct runtime_code_node *nodes;
+	struct runtime_code_row *rows;
 
 	*head = (struct decode_code){.err = err, .index = index};
 	if (err)
@@ -168,7 +169,9 @@ size_t decode_code_pack(int err, uint32_t index, const struct runtime_code_made 
 	memcpy(functions, c->functions, c->code.nr_functions * sizeof(*functions));
 	nodes = (void *)(functions + c->code.nr_functions);
 	memcpy(nodes, c->nodes, c->code.nr_nodes * sizeof(*nodes));
-	memcpy(nodes + c->code.nr_nodes, c->rows, c->code.nr_rows * sizeof(c->rows[0]));
+	rows = (void *)(nodes + c->code.nr_nodes);
+	memcpy(rows, c->rows, c->code.nr_rows * sizeof(*rows));
+	memcpy(rows + c->code.nr_rows, c->more, c->code.nr_more * sizeof(c->more[0]));
 	return decode_code_len(&c->code);
 }
 
@@ -181,7 +184,8 @@ static bool decode_code_fits(const struct ipc_message *m, uint32_t index)
 	if (c->err)
 		return m->head.len == sizeof(*c);
 	return c->code.nr_functions <= RUNTIME_CODE_FUNCTIONS && c->code.nr_nodes <= RUNTIME_CODE_NODES &&
-	       c->code.nr_rows <= RUNTIME_CODE_ROWS && m->head.len == decode_code_len(&c->code);
+	       c->code.nr_rows <= RUNTIME_CODE_ROWS && c->code.nr_more <= RUNTIME_CODE_MORE &&
+	       m->head.len == decode_code_len(&c->code);
 }
 
 /* Of functions, what only the engine says of a frame is no part. */
@@ -215,6 +219,7 @@ int decode_code_unpack(const struct ipc_message *m, uint32_t index, uint64_t pc,
 	memcpy(ret->functions, functions, c->code.nr_functions * sizeof(*functions));
 	memcpy(ret->nodes, nodes, c->code.nr_nodes * sizeof(*nodes));
 	memcpy(ret->rows, rows, c->code.nr_rows * sizeof(*rows));
+	memcpy(ret->more, rows + c->code.nr_rows, c->code.nr_more * sizeof(ret->more[0]));
 	return 0;
 }
 

@@ -67,7 +67,7 @@ struct decode_function {
 	uint32_t line_file; /* enum runtime_line_file */
 	uint64_t epoch;
 };
-/* Then functions, nodes, rows. */
+/* Then functions, nodes, rows, more. */
 struct decode_code {
 	int32_t err; /* not 0: nothing else counts */
 	uint32_t index; /* of the question in its batch */
@@ -83,7 +83,8 @@ struct decode_read { uint64_t addr; uint32_t len, source; /* the bytes follow */
 _Static_assert(DECODE_FUNCTION_MAX <= IPC_DATA_MAX, "a function fits a message");
 _Static_assert(sizeof(struct decode_code) + RUNTIME_CODE_FUNCTIONS * sizeof(struct runtime_frame) +
 			       RUNTIME_CODE_NODES * sizeof(struct runtime_code_node) +
-			       RUNTIME_CODE_ROWS * sizeof(struct runtime_code_row) <= IPC_DATA_MAX,
+			       RUNTIME_CODE_ROWS * sizeof(struct runtime_code_row) +
+			       RUNTIME_CODE_MORE * sizeof(uint32_t) <= IPC_DATA_MAX,
 	       "so does a region of code");
 _Static_assert(sizeof(struct decode_batch) + DECODE_FRAMES * sizeof(struct runtime_frame) <= IPC_DATA_MAX,
 	       "so does a batch");

@@ -19,7 +19,8 @@ bool runtime_code_sound(const struct runtime_code *c, const struct runtime_code_
 			const struct runtime_code_row *rows)
 {
 	if (c->end <= c->start || c->end - c->start > RUNTIME_CODE_BYTES || !memchr(c->name, '\0', sizeof(c->name)) ||
-	    c->nr_functions > RUNTIME_CODE_FUNCTIONS || c->nr_nodes > RUNTIME_CODE_NODES || c->nr_rows > RUNTIME_CODE_ROWS)
+	    c->nr_functions > RUNTIME_CODE_FUNCTIONS || c->nr_nodes > RUNTIME_CODE_NODES || c->nr_rows > RUNTIME_CODE_ROWS ||
+	    c->nr_more > RUNTIME_CODE_MORE)
 		return false;
 	for (uint32_t i = 0; i < c->nr_nodes; i++)
 		if (nodes[i].function >= c->nr_functions || nodes[i].outer > i)
@@ -57,7 +58,7 @@ uint32_t runtime_code_node_at(const struct runtime_code *c, const struct runtime
 size_t runtime_code_len(const struct runtime_code *c)
 {
 	return sizeof(*c) + c->nr_functions * sizeof(struct runtime_frame) + c->nr_nodes * sizeof(struct runtime_code_node) +
-	       c->nr_rows * sizeof(struct runtime_code_row);
+	       c->nr_rows * sizeof(struct runtime_code_row) + c->nr_more * sizeof(uint32_t);
 }
 
 int runtime_code_add_function(struct runtime_code_made *c, const struct runtime_frame *f)
@@ -106,5 +107,13 @@ int runtime_code_add_row(struct runtime_code_made *c, uint32_t offset, uint32_t 
 	}
 	c->rows[n] = (struct runtime_code_row){.offset = offset, .node = node};
 	c->code.nr_rows++;
+	return 0;
+}
+
+int runtime_code_add_more(struct runtime_code_made *c, uint32_t more)
+{
+	if (c->code.nr_more == RUNTIME_CODE_MORE)
+		return -E2BIG;
+	c->more[c->code.nr_more++] = more;
 	return 0;
 }

@@ -28,6 +28,7 @@
 #define RUNTIME_CODE_FUNCTIONS 256
 #define RUNTIME_CODE_NODES     2048
 #define RUNTIME_CODE_ROWS      3072
+#define RUNTIME_CODE_MORE      2048
 #define RUNTIME_CODE_BYTES     (64ULL << 20) /* from start to end */
 #define RUNTIME_CODE_DEPTH     64	     /* frames at one place: those further out are cut */
 #define RUNTIME_NO_NODE	       UINT32_MAX
@@ -63,7 +64,7 @@ struct runtime_code {
 	uint32_t flags;			    /* enum runtime_code_flags */
 	uint64_t word[RUNTIME_CODE_WORDS]; /* the runtime's own, for step */
 	char name[RUNTIME_CODE_NAME];	    /* where no function runs: what it is, as "[call_stub]"; "": nothing to say */
-	uint32_t nr_functions, nr_nodes, nr_rows, reserved2;
+	uint32_t nr_functions, nr_nodes, nr_rows, nr_more;
 	uint64_t copy_of; /* of a copy of code of a file: where that begins, whose symbols name it; 0: it is none */
 };
 
@@ -87,6 +88,7 @@ struct runtime_code_made {
 	struct runtime_frame functions[RUNTIME_CODE_FUNCTIONS]; /* key and cookies */
 	struct runtime_code_node nodes[RUNTIME_CODE_NODES];
 	struct runtime_code_row rows[RUNTIME_CODE_ROWS]; /* sorted by offset */
+	uint32_t more[RUNTIME_CODE_MORE]; /* the runtime's own, for step: what words have no room for */
 };
 
 /* A frame in a region, whose caller is sought. */
@@ -97,6 +99,7 @@ struct runtime_place {
 	uint16_t arch;	     /* enum otp_arch */
 	uint64_t valid;	     /* bit per register */
 	const uint64_t *reg; /* DWARF numbering */
+	const uint32_t *more; /* of the region, as it counts; borrowed */
 	uint64_t left_sp;    /* where the stack goes on that the thread left (struct runtime_stack); 0: none was copied */
 	uint64_t left_low;   /* its lower end; 0: not known */
 	bool left_none;	     /* the walk says that the thread has left none */
@@ -135,12 +138,13 @@ bool runtime_code_sound(const struct runtime_code *c, const struct runtime_code_
 /* The innermost node at pc, RUNTIME_NO_NODE: not known. A return address stands for the call before it. */
 uint32_t runtime_code_node_at(const struct runtime_code *c, const struct runtime_code_row *rows, uint64_t pc, bool caller);
 
-/* Bytes of a region with its functions, nodes and rows, one after the other. */
+/* Bytes of a region with its functions, nodes, rows and more, one after the other. */
 size_t runtime_code_len(const struct runtime_code *c);
 
-/* For decoders: add what is not there yet. The index; -E2BIG: there is no room. */
+/* For decoders: add what is not there yet, but more always. The index, or 0; -E2BIG: there is no room. */
 int runtime_code_add_function(struct runtime_code_made *c, const struct runtime_frame *f);
 int runtime_code_add_node(struct runtime_code_made *c, uint32_t function, uint32_t outer, uint32_t position);
 int runtime_code_add_row(struct runtime_code_made *c, uint32_t offset, uint32_t node);
+int runtime_code_add_more(struct runtime_code_made *c, uint32_t more);
 
 #endif

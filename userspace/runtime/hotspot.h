@@ -136,7 +136,7 @@ enum hotspot_word {
 	/* Half a word each: the offset of the handler to which a frame returns that is to be given up, 0: none is known; how far
 	 * above the stack pointer it keeps where it returned to before. */
 	HOTSPOT_GIVEN_UP,
-	HOTSPOT_RANGES, /* then hotspot_ranges.c's */
+	HOTSPOT_RANGES, /* hotspot_ranges.c's; the ranges themselves are in more */
 };
 
 /*
@@ -150,15 +150,11 @@ struct hotspot_range {
 	bool left;	/* of 0 words: the frame pointer is the caller's already */
 };
 #define HOTSPOT_ARGUMENTS     2u  /* of HOTSPOT_SUBTYPE, which alone has any on the stack */
-#define HOTSPOT_RANGE_WORDS   29u /* more are not known: */
-#define HOTSPOT_RANGE_CALLEE  30u /* of arguments: of return addresses alone it is known that there are no others */
+#define HOTSPOT_RANGE_WORDS   30u /* more are not known: */
 #define HOTSPOT_RANGE_UNKNOWN 31u
 
-/*
- * A region has room for 20, of 255 bytes each; then those of arguments that touch become one. From the first one on for which
- * there is none, ranges are untold.
- */
-void hotspot_range_add(struct runtime_code *c, const struct hotspot_range *r);
+/* A region has room for RUNTIME_CODE_MORE, of 255 bytes each. From the first one on for which there is none, they are untold. */
+void hotspot_range_add(struct runtime_code_made *made, const struct hotspot_range *r);
 /* Not all ranges from the offset on are told. exact: but return addresses lie in none of them. */
 void hotspot_range_untold(struct runtime_code *c, uint32_t from, bool exact);
 /* Whether hotspot_range_untold was never called with exact. */
@@ -167,7 +163,7 @@ bool hotspot_ranges_are_told(const struct runtime_code *c);
  * The range of an offset, which is a thread's own pc (exact) or in the call before a return address. 1; 0: in none, the frame
  * is all that there is; -ENOENT: not known.
  */
-int hotspot_range_at(const struct runtime_code *c, uint64_t offset, bool exact, struct hotspot_range *ret);
+int hotspot_range_at(const struct runtime_code *c, const uint32_t *more, uint64_t offset, bool exact, struct hotspot_range *ret);
 
 /*
  * hotspot_depth.c: words of a region that is hand-written code, HOTSPOT_STUB, whose first byte is where it is entered.
@@ -261,7 +257,7 @@ int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bo
 		    uint64_t frame, struct runtime_code_made *ret);
 
 /* hotspot_prologue.c: fills the words of a HOTSPOT_COMPILED region by its instructions. */
-void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uint64_t frame, struct runtime_code *ret);
+void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uint64_t frame, struct runtime_code_made *ret);
 
 /* hotspot_step.c */
 int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,

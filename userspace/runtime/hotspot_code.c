@@ -230,7 +230,7 @@ static int hotspot_describe(const struct hotspot *h, struct memory *m, const str
 	c->kind = HOTSPOT_COMPILED;
 	if (hotspot_is_nmethod(b->name))
 		return hotspot_nmethod(h, m, b->at, b->name[1] == 'a', complete, 8ULL * (uint64_t)b->frame, ret);
-	hotspot_frame_words(m, b->code, complete, 8ULL * (uint64_t)b->frame, c);
+	hotspot_frame_words(m, b->code, complete, 8ULL * (uint64_t)b->frame, ret);
 	hotspot_name(c, "", b->name);
 	return 0;
 }

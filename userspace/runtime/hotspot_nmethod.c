@@ -386,7 +386,7 @@ static void nmethod_rows(struct nmethod *n, uint32_t nr, uint32_t root, uint32_t
 	int err;
 
 	nmethod_find_loop(n);
-	hotspot_pushed_begin(&n->pushed, &n->made->code);
+	hotspot_pushed_begin(&n->pushed, n->made);
 	n->flow.pushed = &n->pushed;
 	hotspot_flow_read(&n->flow, n->memory, n->made->code.start, from, nr_marks ? size : 0, n->marks, nr_marks);
 	hotspot_pushed_read(&n->pushed, n->memory);
@@ -523,7 +523,7 @@ int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bo
 	if (nmethod_is_known(ret))
 		return -EALREADY;
 	ret->code.flags = h->code_may_go ? RUNTIME_CODE_MAY_GO : 0;
-	hotspot_frame_words(m, ret->code.start, complete, frame, &ret->code);
+	hotspot_frame_words(m, ret->code.start, complete, frame, ret);
 	nmethod_find_given_up(&n);
 	err = nmethod_read(&n, native);
 	if (err)

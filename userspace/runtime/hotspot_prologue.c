@@ -88,10 +88,10 @@ static void hotspot_prologue(const uint8_t *code, size_t len, uint64_t frame, st
 
 /* --- epilogues --- */
 
-#define EPILOGUES_MAX 16 /* other ranges need room, too */
+#define EPILOGUES_MAX (RUNTIME_CODE_MORE / 2) /* other ranges need room, too */
 
 struct epilogues {
-	struct runtime_code *code; /* borrowed */
+	struct runtime_code_made *made; /* borrowed */
 	uint32_t nr;
 };
 
@@ -166,12 +166,12 @@ static bool hotspot_is_leave(const uint8_t *code, size_t len, uint32_t i)
 static void hotspot_epilogue_add(struct epilogues *e, const struct hotspot_range *r, const struct hotspot_range *passed)
 {
 	if (e->nr++ >= EPILOGUES_MAX) {
-		hotspot_range_untold(e->code, r->from, true);
+		hotspot_range_untold(&e->made->code, r->from, true);
 		return;
 	}
 	if (passed->end) /* in what is not known, and in the other one: the first counts */
-		hotspot_range_add(e->code, passed);
-	hotspot_range_add(e->code, r);
+		hotspot_range_add(e->made, passed);
+	hotspot_range_add(e->made, r);
 }
 
 static void hotspot_epilogues_in(const uint8_t *code, size_t len, size_t stop, uint32_t offset, uint64_t frame,
@@ -179,7 +179,7 @@ static void hotspot_epilogues_in(const uint8_t *code, size_t len, size_t stop, u
 {
 	uint32_t down;
 
-	for (uint32_t i = 0; i < stop && hotspot_ranges_are_told(e->code); i++) {
+	for (uint32_t i = 0; i < stop && hotspot_ranges_are_told(&e->made->code); i++) {
 		struct hotspot_range r = {.left = hotspot_is_leave(code, len, i)}, passed = {0};
 
 		if (r.left) {
@@ -199,9 +199,10 @@ static void hotspot_epilogues_in(const uint8_t *code, size_t len, size_t stop, u
 	}
 }
 
-static void hotspot_epilogues(struct memory *m, uint64_t code, size_t size, uint64_t frame, struct runtime_code *c)
+static void hotspot_epilogues(struct memory *m, uint64_t code, size_t size, uint64_t frame, struct runtime_code_made *made)
 {
-	struct epilogues e = {.code = c};
+	struct epilogues e = {.made = made};
+	struct runtime_code *c = &made->code;
 	uint8_t bytes[PIECE];
 
 	for (size_t at = 0; at < size && hotspot_ranges_are_told(c); at += PIECE - OVERLAP) {
@@ -216,8 +217,9 @@ static void hotspot_epilogues(struct memory *m, uint64_t code, size_t size, uint
 		hotspot_range_untold(c, (uint32_t)size, true);
 }
 
-void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uint64_t frame, struct runtime_code *c)
+void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uint64_t frame, struct runtime_code_made *made)
 {
+	struct runtime_code *c = &made->code;
 	size_t size = MIN(c->end - code, (uint64_t)SCAN_MAX), len = MIN(MIN(complete, (uint64_t)PROLOGUE_MAX), size);
 	uint8_t bytes[PROLOGUE_MAX];
 
@@ -225,5 +227,5 @@ void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uin
 	c->word[HOTSPOT_MADE] = c->word[HOTSPOT_SAVED] = complete;
 	if (len && !memory_read(m, code, bytes, len))
 		hotspot_prologue(bytes, len, frame, c);
-	hotspot_epilogues(m, code, size, frame, c);
+	hotspot_epilogues(m, code, size, frame, made);
 }

@@ -4,9 +4,9 @@
 #include "base/cleanup.h"
 #include "runtime/x86_scan.h"
 
-void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code *c)
+void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code_made *made)
 {
-	*p = (struct hotspot_pushed){.code = c, .reached = true};
+	*p = (struct hotspot_pushed){.made = made, .reached = true};
 }
 
 static void pushed_keep(const struct hotspot_pushed *p, uint32_t end)
@@ -14,7 +14,7 @@ static void pushed_keep(const struct hotspot_pushed *p, uint32_t end)
 	const bool left = p->words == PUSHED_LEFT, unknown = !left && p->words > HOTSPOT_RANGE_WORDS;
 	const uint32_t words = unknown ? HOTSPOT_RANGE_UNKNOWN : p->words;
 
-	hotspot_range_add(p->code, &(struct hotspot_range){.from = p->from, .end = end, .words = left ? 0 : words,
+	hotspot_range_add(p->made, &(struct hotspot_range){.from = p->from, .end = end, .words = left ? 0 : words,
 							   .arguments = p->by_push && !left && !unknown, .left = left});
 }
 
@@ -49,7 +49,7 @@ static void pushed_aim(struct hotspot_pushed *p, uint32_t end, uint32_t to)
 			p->aim[nr++] = p->aim[i];
 	p->nr_aims = nr;
 	if (nr == PUSHED_AIMS) {
-		hotspot_range_untold(p->code, to, false);
+		hotspot_range_untold(&p->made->code, to, false);
 		return;
 	}
 	p->aim[nr].at = to;
@@ -82,7 +82,7 @@ static void pushed_leave(struct hotspot_pushed *p, uint32_t end)
 /* Code that is entered in a loop has a second prologue there: the frame pointer is pushed, and the frame made. */
 static bool pushed_is_prologue(const struct hotspot_pushed *p, const struct x86_insn *i)
 {
-	uint64_t frame = p->code->word[HOTSPOT_FRAME], bytes = (uint64_t)-i->n;
+	uint64_t frame = p->made->code.word[HOTSPOT_FRAME], bytes = (uint64_t)-i->n;
 
 	if (i->kind == INSN_PUSH)
 		return i->reg == X86_BP && !p->words && frame == 16;
@@ -92,7 +92,7 @@ static bool pushed_is_prologue(const struct hotspot_pushed *p, const struct x86_
 /* Or the frame is made, and the frame pointer stored in it. */
 static bool pushed_is_stored(const struct hotspot_pushed *p, const struct x86_insn *i)
 {
-	const uint64_t frame = p->code->word[HOTSPOT_FRAME];
+	const uint64_t frame = p->made->code.word[HOTSPOT_FRAME];
 
 	return p->words && 8ULL * p->words + 8 == frame && i->kind == INSN_STORE && i->reg == X86_BP && i->base == X86_SP &&
 	       (uint64_t)i->n + 16 == frame;
@@ -181,12 +181,12 @@ static bool pushed_see(void *ctx, const struct x86_insn *i, uint32_t end)
 
 void hotspot_pushed_read(struct hotspot_pushed *p, struct memory *m)
 {
-	const struct runtime_code *c = p->code;
+	const struct runtime_code *c = &p->made->code;
 	const uint32_t size = (uint32_t)MIN(c->end - c->start, (uint64_t)PUSHED_BYTES);
 	const uint32_t from = MAX(p->end, (uint32_t)MIN(c->word[HOTSPOT_MADE], (uint64_t)size));
 
 	if (x86_scan(m, c->start, from, size, pushed_see, p))
-		hotspot_range_untold(p->code, p->end, false);
+		hotspot_range_untold(&p->made->code, p->end, false);
 	else if (c->end - c->start > size)
-		hotspot_range_untold(p->code, size, false);
+		hotspot_range_untold(&p->made->code, size, false);
 }

@@ -24,7 +24,7 @@
 #define PUSHED_LEFT    (PUSHED_MAX + 2)
 
 struct hotspot_pushed {
-	struct runtime_code *code; /* borrowed: whose words become the ranges */
+	struct runtime_code_made *made; /* borrowed: gets the ranges */
 	uint32_t words, from;	   /* now, and from which offset on */
 	uint32_t end;		   /* of the last instruction */
 	bool by_push;		   /* a call takes them for arguments */
@@ -35,7 +35,7 @@ struct hotspot_pushed {
 };
 
 /* Of a region whose frame is known. */
-void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code *c);
+void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code_made *made);
 /* An instruction behind the prologue, and the offset at which it ends. */
 void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end);
 

@@ -215,7 +215,7 @@ static uint64_t hotspot_step_depth(const struct runtime_code *c, const struct ru
 	uint64_t offset = at->pc - c->start;
 	struct hotspot_range range;
 	/* Of a return address: pc is behind the call, and may be the end. */
-	int in_range = hotspot_range_at(c, offset - !at->exact, at->exact, &range);
+	int in_range = hotspot_range_at(c, at->more, offset - !at->exact, at->exact, &range);
 
 	*ret_saved = true;
 	if (in_range < 0)

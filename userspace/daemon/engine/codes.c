@@ -44,9 +44,11 @@ static void code_entry_take_code(struct codes *t, struct code_entry *e, const st
 	e->functions = (void *)(block + 1);
 	e->nodes = (void *)(e->functions + c->code.nr_functions);
 	e->rows = (void *)(e->nodes + c->code.nr_nodes);
+	e->more = (void *)(e->rows + c->code.nr_rows);
 	memcpy(e->functions, c->functions, c->code.nr_functions * sizeof(*e->functions));
 	memcpy(e->nodes, c->nodes, c->code.nr_nodes * sizeof(*e->nodes));
 	memcpy(e->rows, c->rows, c->code.nr_rows * sizeof(*e->rows));
+	memcpy(e->more, c->more, c->code.nr_more * sizeof(*e->more));
 	if (c->code.name[0])
 		e->name = str_get_c(c->code.name);
 }

@@ -69,6 +69,7 @@ struct code_entry {
 	struct runtime_frame *functions;
 	struct runtime_code_node *nodes;
 	struct runtime_code_row *rows;
+	uint32_t *more;
 	struct str *name; /* owned; NULL: it has none */
 };
 

@@ -19,11 +19,9 @@ MODES = {
     "Z": ["-XX:+UseZGC"],
     "Shenandoah": ["-XX:+UseShenandoahGC"],
 }
-FUNCTIONS = ("remainder", "compare", "digest", "copy", "math", "natives")
+FUNCTIONS = ("remainder", "compare", "digest", "copy", "math", "natives", "seek")
 NAME = re.compile(r"Pushes\.(%s)\(\)" % "|".join(FUNCTIONS))
 ROUNDS = re.compile(r"Pushes\.rounds\(")
-# Its compilers write the functions of Math out, each with more ranges of words than a region has room for two of.
-WRITES_MATH_OUT = re.compile("java-8-")
 
 
 def fault_of(sample):
@@ -46,11 +44,8 @@ def is_last(sample):
 
 def judge(label, samples):
     right, faults, seen = 0, collections.Counter(), collections.Counter()
-    functions = [f for f in FUNCTIONS if f != "math" or not WRITES_MATH_OUT.search(label)]
-    if len(functions) < len(FUNCTIONS):
-        lib.skip("%s: functions of Math" % label, "there is no room for all of their ranges")
     for s in samples:
-        if s.attributes.get("thread.name") not in functions or is_last(s):
+        if s.attributes.get("thread.name") not in FUNCTIONS or is_last(s):
             continue
         fault = fault_of(s)
         right += s.count * (fault is None)
@@ -58,7 +53,7 @@ def judge(label, samples):
         seen[s.attributes["thread.name"]] += s.count
     if hotspot_lib.too_busy("%s: words on the stack" % label, right + faults.total()):
         return
-    lib.ok(len(seen) == len(functions), "%s: each function was sampled %s" % (label, dict(seen)))
+    lib.ok(len(seen) == len(FUNCTIONS), "%s: each function was sampled %s" % (label, dict(seen)))
     lib.ok(faults.total() <= 0.01 * (right + faults.total()), "%s: %d stacks are whole and legal, %d not: %s" %
            (label, right, faults.total(), [(f, n) for f, n in faults.most_common(4) if n]))
 

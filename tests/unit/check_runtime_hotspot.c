@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "runtime/hotspot_flow.h"
 #include "tests/lib/code_world.h"
+#include "runtime/hotspot_pushed.h"
 #include "tests/lib/hotspot_world.h"
 #include "tests/lib/symbols_elf.h"
 
@@ -429,6 +430,17 @@ START_TEST(compiled_code_has_its_methods_and_what_was_inlined)
 	ck_assert_uint_eq(code_chain(&made, HW_CODE + HW_POLL, false, chain), 1);
 	ck_assert_uint_eq(code_chain(&made, HW_CODE + 0x80, false, chain), 1);
 	ck_assert_uint_eq(chain[0], HW_METHOD(0));
+}
+END_TEST
+
+START_TEST(code_ends_where_its_data_begin)
+{
+	static const uint32_t data[] = {HW_CODE - HW_BLOB + 0x90, 0, HW_CODE - HW_BLOB, HW_BLOB_BYTES + 8};
+
+	put32(HW_BLOB + 0x18, data[_i]);
+	ck_assert_int_eq(code_at(HW_CODE + 0x40), 0);
+	ck_assert_uint_eq(made.code.end, _i ? HW_BLOB + HW_BLOB_BYTES : HW_CODE + 0x90); /* where it is not sound, with the blob */
+	ck_assert_int_eq(code_at(HW_CODE + 0x90), _i ? 0 : -ENOENT);
 }
 END_TEST
 
@@ -875,6 +887,22 @@ static void expect_words(uint64_t at, bool exact, uint32_t more)
 	ck_assert_uint_eq(step.fp, 0xcc);
 }
 
+static void expect_unknown(uint64_t at, bool exact)
+{
+	at_rsp(6);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + at, exact), -ENOENT);
+}
+
+static void expect_taken_down(uint64_t at)
+{
+	at_rsp(2);
+	stack[0] = HW_CODE + 5;
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + at, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 8);
+	ck_assert_uint_eq(step.fp, 0xbb);
+}
+
 START_TEST(words_that_compiled_code_takes_for_a_while_lie_beneath_its_frame)
 {
 	/* sub rsp, 8; push rax; pop rax; sub rsp, 16; call +0; jp -2; add rsp, 16; add rsp, 8; nop */
@@ -948,6 +976,82 @@ START_TEST(behind_a_jump_there_is_what_others_lead_there_with)
 }
 END_TEST
 
+/* As what reads a byte at a time into the stack: from two ways there come other numbers of words. */
+START_TEST(where_ways_meet_that_took_different_words_the_caller_is_unknown)
+{
+	/* jne 5; push rax; nop; nop; 5: nop; mov rsp, rbx; nop */
+	read_with("\x75\x03\x50\x90\x90\x90\x48\x8b\xe3\x90", 10);
+	expect_words(4, true, 1);
+	expect_unknown(5, true);
+	expect_words(9, true, 0); /* behind mov rsp, rbx */
+	/* push rax; jne 5; push rax; nop; 5: nop; mov rsp, rbx; nop */
+	read_with("\x50\x75\x02\x50\x90\x90\x48\x8b\xe3\x90", 10);
+	expect_words(4, true, 2);
+	expect_unknown(5, true);
+	expect_words(9, true, 0);
+	/* push rax; jne 6; pop rax; jmp 6; 6: nop */
+	read_with("\x50\x75\x03\x58\xeb\x00\x90", 7);
+	expect_unknown(6, true);
+	/* What nothing leads to is no such way: push rax; jmp 7; jmp 7; nop; nop; 7: pop rax; nop */
+	read_with("\x50\xeb\x04\xeb\x02\x90\x90\x58\x90", 9);
+	expect_words(7, true, 1);
+	expect_words(8, true, 0);
+}
+END_TEST
+
+/* jmp +10; what was a movabs has zeros, and the next jump; nothing leads to enter. */
+START_TEST(what_is_left_of_a_patched_instruction_takes_nothing)
+{
+	read_with("\xe9\x0a\0\0\0\0\0\0\0\0\xe9\xc8\x5c\0\0\x90\x90", 17);
+	expect_words(15, true, 0);
+	expect_words(16, true, 0);
+}
+END_TEST
+
+/* As of String.indexOf (macroAssembler_x86.cpp, string_indexof): the stack pointer is copied before, and then pushed. */
+START_TEST(a_stack_pointer_that_was_pushed_leads_to_the_frame)
+{
+	/* mov rcx, rsp; jne 9; sub rsp, 16; 9: push rax; push rcx; 11: nop; pop rsp; nop */
+	read_with("\x48\x8b\xcc\x75\x04\x48\x83\xec\x10\x50\x51\x90\x5c\x90", 14);
+	expect_unknown(9, true); /* of a register that has anything else */
+	for (uint64_t more = 0; more <= 2; more += 2) {
+		at_rsp(6 + more);
+		regs[2] = STACK + 8 * more;
+		ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 9, true), 0);
+		ck_assert_uint_eq(step.sp, STACK + 8 * (6 + more));
+		ck_assert_uint_eq(step.fp, 0xcc);
+	}
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 9, false), -ENOENT);
+	for (uint64_t at = 11; at <= 12; at++) {
+		at_rsp(6 + 4);
+		stack[0] = STACK + 8 * 4;
+		ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + at, true), 0);
+		ck_assert_uint_eq(step.pc, HW_CODE + 5);
+		ck_assert_uint_eq(step.sp, STACK + 8 * 10);
+		ck_assert_uint_eq(step.fp, 0xcc);
+	}
+	expect_words(13, true, 0);
+	for (size_t i = 0; i < 3; i++) {
+		const uint64_t wrong[] = {STACK, STACK + 4, STACK + 0x1000};
+
+		at_rsp(6 + 4);
+		stack[0] = wrong[i];
+		ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 11, true), -ENOENT);
+	}
+	/* A way on which it is not copied: jne 10; nop; mov rcx, rsp; sub rsp, 8; 10: push rcx; nop */
+	read_with("\x75\x08\x90\x48\x8b\xcc\x48\x83\xec\x08\x51\x90", 12);
+	at_rsp(6 + 2);
+	regs[2] = STACK + 8 * 2;
+	stack[0] = STACK + 8 * 2;
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 10, true), -ENOENT);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 11, true), -ENOENT);
+	/* What else is in the register by then is none: mov rcx, rsp; mov ecx, eax; push rcx; nop; pop rcx; nop */
+	read_with("\x48\x8b\xcc\x8b\xc8\x51\x90\x59\x90", 9);
+	expect_words(6, true, 1);
+	expect_words(8, true, 0);
+}
+END_TEST
+
 START_TEST(what_jumps_part_of_one_range_is_one)
 {
 	uint8_t code[2 + 3 * 10 + 2] = {0x50};
@@ -962,21 +1066,46 @@ START_TEST(what_jumps_part_of_one_range_is_one)
 }
 END_TEST
 
-START_TEST(where_more_jumps_lead_ahead_than_there_is_room_for_nothing_is_known)
+static void take(struct hotspot_pushed *p, uint8_t kind, uint32_t end, int64_t n)
 {
-	uint8_t code[1 + 2 * 33 + 2 + 2] = {0x50};
+	const struct x86_insn i = {.len = 1, .kind = kind, .reg = X86_AX, .n = n};
 
-	/* push rax; as often: jne to the pop; jmp -2; pop rax; nop */
-	for (uint32_t i = 0; i < 33; i++) {
-		code[1 + 2 * i] = JNE;
-		code[2 + 2 * i] = (uint8_t)(2 * (32 - i) + 2);
-	}
-	memcpy(code + 67, "\xeb\xfe\x58\x90", 4);
-	read_with(code, sizeof(code));
-	expect_words(66, true, 1);
-	expect_words(69, true, 1);
-	at_rsp(6);
-	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 70, true), -ENOENT);
+	hotspot_pushed_take(p, &i, end);
+}
+
+START_TEST(of_more_places_that_jumps_lead_to_than_there_is_room_for_nothing_is_known)
+{
+	static struct hotspot_pushed p;
+	struct hotspot_range found;
+
+	memset(&made.code, 0, sizeof(made.code));
+	made.code.end = made.code.start + 0x10000;
+	made.code.word[HOTSPOT_FRAME] = 48;
+	hotspot_pushed_begin(&p, &made);
+	take(&p, INSN_PUSH, 1, 8);
+	for (uint32_t i = 0; i < WAYS_AIMS; i++)
+		take(&p, INSN_BRANCH, 2 + i, 0x1000 + i);
+	ck_assert_int_eq(hotspot_range_at(&made.code, made.more, 0xf000, false, &found), 0);
+	take(&p, INSN_BRANCH, 2 + WAYS_AIMS, 0x1000); /* leads to where another one does */
+	take(&p, INSN_BRANCH, 3 + WAYS_AIMS, 0xe000);
+	ck_assert_int_eq(hotspot_range_at(&made.code, made.more, 0xf000, false, &found), -ENOENT);
+	ck_assert_int_eq(hotspot_range_at(&made.code, made.more, 0xe000, false, &found), 0);
+}
+END_TEST
+
+/* As of loops that are entered at their ends, and of code that is moved out of the way. */
+START_TEST(jumps_lead_back_with_words)
+{
+	/* push rax; jmp 6; nop; 4: nop; nop; 6: jne 4; pop rax; nop */
+	read_with("\x50\xeb\x03\x90\x90\x90\x75\xfc\x58\x90", 10);
+	expect_words(4, true, 1);
+	expect_words(5, true, 1);
+	expect_words(8, true, 1);
+	expect_words(9, true, 0);
+	/* And where the way back has other words than the way ahead: push rax; 1: nop; push rcx; jne 1; mov rsp, rbx; nop */
+	read_with("\x50\x90\x51\x75\xfc\x48\x8b\xe3\x90", 9);
+	expect_unknown(1, true);
+	expect_words(8, true, 0);
 }
 END_TEST
 
@@ -1013,22 +1142,6 @@ START_TEST(behind_leave_the_frame_pointer_is_the_callers)
 	ck_assert_uint_eq(step.fp, 0xbb);
 }
 END_TEST
-
-static void expect_unknown(uint64_t at, bool exact)
-{
-	at_rsp(6);
-	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + at, exact), -ENOENT);
-}
-
-static void expect_taken_down(uint64_t at)
-{
-	at_rsp(2);
-	stack[0] = HW_CODE + 5;
-	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + at, true), 0);
-	ck_assert_uint_eq(step.pc, HW_CODE + 5);
-	ck_assert_uint_eq(step.sp, STACK + 8);
-	ck_assert_uint_eq(step.fp, 0xbb);
-}
 
 /* As of a method into which ReentrantLock.lock was inlined. */
 START_TEST(a_return_behind_the_check_of_the_reserved_stack_is_one)
@@ -1655,6 +1768,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_loop_test(t, beyond_the_copied_stack_the_barriers_carrier_is_missing, 0, 2);
 	tcase_add_test(t, what_a_virtual_thread_waits_in_is_known_by_its_name);
 	tcase_add_test(t, compiled_code_has_its_methods_and_what_was_inlined);
+	tcase_add_loop_test(t, code_ends_where_its_data_begin, 0, 4);
 	tcase_add_test(t, the_end_of_a_loop_is_of_the_method_whose_poll_is_in_it);
 	tcase_add_test(t, what_jumps_away_before_inlined_code_is_not_of_it);
 	tcase_add_test(t, what_leads_to_two_inlined_methods_is_of_the_one_around_them);
@@ -1682,8 +1796,12 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, pushed_arguments_are_taken_away_by_who_is_called);
 	tcase_add_test(t, what_was_pushed_before_the_arguments_stays_there);
 	tcase_add_test(t, behind_a_jump_there_is_what_others_lead_there_with);
+	tcase_add_test(t, where_ways_meet_that_took_different_words_the_caller_is_unknown);
+	tcase_add_test(t, what_is_left_of_a_patched_instruction_takes_nothing);
+	tcase_add_test(t, a_stack_pointer_that_was_pushed_leads_to_the_frame);
 	tcase_add_test(t, what_jumps_part_of_one_range_is_one);
-	tcase_add_test(t, where_more_jumps_lead_ahead_than_there_is_room_for_nothing_is_known);
+	tcase_add_test(t, of_more_places_that_jumps_lead_to_than_there_is_room_for_nothing_is_known);
+	tcase_add_test(t, jumps_lead_back_with_words);
 	tcase_add_test(t, a_second_prologue_takes_no_words);
 	tcase_add_test(t, behind_leave_the_frame_pointer_is_the_callers);
 	tcase_add_test(t, a_return_behind_the_check_of_the_reserved_stack_is_one);

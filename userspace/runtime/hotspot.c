@@ -17,7 +17,7 @@ const struct runtime_ops runtime_hotspot = {
 	.epoch = hotspot_epoch,
 	.code_epoch = hotspot_code_epoch,
 	.frozen = hotspot_frozen,
-	.registers = 1 << 0 | 1 << 3 | 1 << 13, /* x86-64: rax, rbx, r13 */
+	.registers = 1 << 0 | 1 << 2 | 1 << 3 | 1 << 13, /* x86-64: rax, rcx, rbx, r13 */
 	.step = hotspot_step,
 	.lacks_fp = hotspot_lacks_fp,
 };

@@ -150,7 +150,9 @@ struct hotspot_range {
 	bool left;	/* of 0 words: the frame pointer is the caller's already */
 };
 #define HOTSPOT_ARGUMENTS     2u  /* of HOTSPOT_SUBTYPE, which alone has any on the stack */
-#define HOTSPOT_RANGE_WORDS   30u /* more are not known: */
+#define HOTSPOT_RANGE_WORDS   28u /* more are not known: */
+#define HOTSPOT_RANGE_COPIED  29u /* rcx is what the stack pointer is where there are none */
+#define HOTSPOT_RANGE_KEPT    30u /* the word at the stack pointer is what it is where there are none */
 #define HOTSPOT_RANGE_UNKNOWN 31u
 
 /* A region has room for RUNTIME_CODE_MORE, of 255 bytes each. From the first one on for which there is none, they are untold. */

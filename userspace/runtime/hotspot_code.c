@@ -93,6 +93,17 @@ static int hotspot_blob_code(const struct hotspot *h, struct memory *m, struct b
 	return 0;
 }
 
+/* Behind its code lies data, of methods (codeBlob.hpp, _data_offset: 8 to 26). */
+static uint64_t hotspot_blob_end(const struct hotspot *h, struct memory *m, const struct blob *b, uint32_t size)
+{
+	uint32_t data;
+
+	if (h->blob_data_offset == HOTSPOT_NONE || memory_u32(m, b->at + h->blob_data_offset, &data) || data > size ||
+	    b->at + data <= b->code)
+		return b->at + size;
+	return b->at + data;
+}
+
 static int hotspot_blob_read(const struct hotspot *h, struct memory *m, uint64_t at, struct blob *ret)
 {
 	uint32_t size, complete, frame;
@@ -103,7 +114,7 @@ static int hotspot_blob_read(const struct hotspot *h, struct memory *m, uint64_t
 	    memory_u32(m, at + h->blob_frame, &frame) || memory_u64(m, at + h->blob_name, &name) ||
 	    hotspot_blob_code(h, m, ret) || memory_string(m, name, ret->name, sizeof(ret->name)))
 		return -EFAULT;
-	ret->end = at + size;
+	ret->end = hotspot_blob_end(h, m, ret, size);
 	ret->complete = h->version >= HOTSPOT_SHORT_FIELDS ? (int16_t)complete : (int32_t)complete;
 	ret->frame = (int32_t)frame;
 	return ret->code >= at && ret->end > ret->code && size < RUNTIME_CODE_BYTES ? 0 : -EBADMSG;

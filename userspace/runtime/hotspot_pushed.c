@@ -1,80 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/hotspot_pushed.h"
 
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "runtime/x86_scan.h"
 
+/* Where the code begins behind its prologue, with what is known of jumps. */
+static void pushed_restart(struct hotspot_pushed *p)
+{
+	p->made->code.nr_more = p->nr_before;
+	p->now = (struct hotspot_way){0};
+	p->from = p->end = 0;
+	p->frame_pointer = false;
+	p->reached = true;
+	p->ways.grew = false;
+}
+
 void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code_made *made)
 {
-	*p = (struct hotspot_pushed){.made = made, .reached = true};
+	p->made = made;
+	p->size = (uint32_t)MIN(made->code.end - made->code.start, (uint64_t)PUSHED_BYTES);
+	p->nr_before = made->code.nr_more;
+	p->takes = false;
+	hotspot_ways_begin(&p->ways, p->size);
+	pushed_restart(p);
+}
+
+/* As words of a range, of more than such a range counts. */
+static uint32_t pushed_words(uint32_t words)
+{
+	if (words == WAYS_KEPT)
+		return HOTSPOT_RANGE_KEPT;
+	return words == WAYS_COPIED ? HOTSPOT_RANGE_COPIED : HOTSPOT_RANGE_UNKNOWN;
 }
 
 static void pushed_keep(const struct hotspot_pushed *p, uint32_t end)
 {
-	const bool left = p->words == PUSHED_LEFT, unknown = !left && p->words > HOTSPOT_RANGE_WORDS;
-	const uint32_t words = unknown ? HOTSPOT_RANGE_UNKNOWN : p->words;
+	struct hotspot_range r = {.from = p->from, .end = end, .left = p->now.words == WAYS_LEFT};
 
-	hotspot_range_add(p->made, &(struct hotspot_range){.from = p->from, .end = end, .words = left ? 0 : words,
-							   .arguments = p->by_push && !left && !unknown, .left = left});
+	if (p->now.words <= HOTSPOT_RANGE_WORDS) {
+		r.words = p->now.words;
+		r.arguments = p->now.by_push;
+	} else if (!r.left) {
+		r.words = pushed_words(p->now.words);
+	}
+	hotspot_range_add(p->made, &r);
 }
 
 /* From an offset on there are so many. */
 static void pushed_change(struct hotspot_pushed *p, uint32_t words, uint32_t at)
 {
-	if (p->words && at > p->from)
+	if (p->now.words && at > p->from)
 		pushed_keep(p, at);
-	p->words = words;
-	p->by_push &= p->words != 0;
+	p->now.words = words;
+	p->now.by_push &= words != 0;
+	p->takes |= words != 0;
 	p->from = at;
+}
+
+/* It is not known how many, but where the frame begins may be. */
+static void pushed_lose(struct hotspot_pushed *p, uint32_t at)
+{
+	pushed_change(p, p->now.copied ? WAYS_COPIED : WAYS_UNKNOWN, at);
 }
 
 /* What was taken for words is the frame itself. */
 static void pushed_is_frame(struct hotspot_pushed *p, uint32_t at)
 {
-	p->words = 0;
+	p->now.words = 0;
 	pushed_change(p, 0, at);
 }
 
 /* --- jumps --- */
 
-/* Where a jump leads to; those that lie behind are done with. */
-static void pushed_aim(struct hotspot_pushed *p, uint32_t end, uint32_t to)
+/* What nothing leads to, leads nowhere: it may be the rest of an instruction, or never run. */
+static void pushed_aim(struct hotspot_pushed *p, int64_t to)
 {
-	uint32_t nr = 0;
-
-	if (!p->words)
-		return;
-	for (uint32_t i = 0; i < p->nr_aims; i++)
-		if (p->aim[i].at >= end)
-			p->aim[nr++] = p->aim[i];
-	p->nr_aims = nr;
-	if (nr == PUSHED_AIMS) {
-		hotspot_range_untold(&p->made->code, to, false);
-		return;
-	}
-	p->aim[nr].at = to;
-	p->aim[nr].words = p->words;
-	p->aim[nr].by_push = p->by_push;
-	p->nr_aims++;
+	if (p->reached && to >= 0 && to < p->size && hotspot_ways_add(&p->ways, (uint32_t)to, &p->now))
+		hotspot_range_untold(&p->made->code, (uint32_t)to, false);
 }
 
-/* Where an instruction begins that control does not get to from the one before. */
+/* The register is another value from there on, or may be. */
+static void pushed_forget(struct hotspot_pushed *p, uint32_t at)
+{
+	p->now.copied = false;
+	if (p->now.words == WAYS_COPIED)
+		pushed_change(p, WAYS_UNKNOWN, at);
+}
+
+/* Where an instruction begins: control may get there by jumps, too. */
 static void pushed_arrive(struct hotspot_pushed *p, uint32_t at)
 {
-	for (uint32_t i = 0; i < p->nr_aims && !p->reached; i++) {
-		if (p->aim[i].at != at)
-			continue;
-		pushed_change(p, p->aim[i].words, at);
-		p->by_push = p->aim[i].by_push;
-		p->reached = true;
-	}
+	struct hotspot_way way;
+
+	if (!hotspot_ways_at(&p->ways, at, &way))
+		return;
+	if (p->reached)
+		way = hotspot_ways_met(&p->now, &way);
+	if (way.words != p->now.words || way.by_push != p->now.by_push)
+		pushed_change(p, way.words, at);
+	p->now = way;
+	p->reached = true;
 }
 
 /* The last one before what is reached otherwise. */
 static void pushed_leave(struct hotspot_pushed *p, uint32_t end)
 {
 	pushed_change(p, 0, end);
-	p->reached = false;
+	p->now.copied = p->reached = false;
 }
 
 /* --- instructions --- */
@@ -85,7 +119,7 @@ static bool pushed_is_prologue(const struct hotspot_pushed *p, const struct x86_
 	uint64_t frame = p->made->code.word[HOTSPOT_FRAME], bytes = (uint64_t)-i->n;
 
 	if (i->kind == INSN_PUSH)
-		return i->reg == X86_BP && !p->words && frame == 16;
+		return i->reg == X86_BP && !p->now.words && frame == 16;
 	return p->frame_pointer && bytes + 16 == frame;
 }
 
@@ -94,27 +128,34 @@ static bool pushed_is_stored(const struct hotspot_pushed *p, const struct x86_in
 {
 	const uint64_t frame = p->made->code.word[HOTSPOT_FRAME];
 
-	return p->words && 8ULL * p->words + 8 == frame && i->kind == INSN_STORE && i->reg == X86_BP && i->base == X86_SP &&
+	return p->now.words && 8ULL * p->now.words + 8 == frame && i->kind == INSN_STORE && i->reg == X86_BP && i->base == X86_SP &&
 	       (uint64_t)i->n + 16 == frame;
 }
 
 /* So many more or fewer. What is given back beyond what was taken is the frame itself, as is what is put where it was. */
 static void pushed_add(struct hotspot_pushed *p, int64_t words, uint32_t end)
 {
-	int64_t sum = (int64_t)p->words + words;
+	int64_t sum = (int64_t)p->now.words + words;
 
-	if (p->words == PUSHED_UNKNOWN)
+	if (p->now.words == WAYS_UNKNOWN || p->now.words == WAYS_COPIED)
 		return;
-	if (p->words == PUSHED_LEFT || sum < 0)
+	if (p->now.words == WAYS_LEFT || sum < 0)
 		sum = 0;
-	pushed_change(p, (uint32_t)MIN(sum, (int64_t)PUSHED_UNKNOWN), end);
+	if (p->now.words == WAYS_KEPT || sum > WAYS_MAX)
+		pushed_lose(p, end);
+	else
+		pushed_change(p, (uint32_t)sum, end);
 }
 
 static void pushed_push(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
 {
 	if (pushed_is_prologue(p, i))
 		return;
-	p->by_push |= !p->words;
+	if (i->reg == X86_CX && p->now.copied) {
+		pushed_change(p, WAYS_KEPT, end);
+		return;
+	}
+	p->now.by_push |= !p->now.words;
 	pushed_add(p, 1, end);
 }
 
@@ -123,7 +164,7 @@ static void pushed_move(struct hotspot_pushed *p, const struct x86_insn *i, uint
 	if (i->n < 0 && pushed_is_prologue(p, i))
 		pushed_is_frame(p, end);
 	else if (i->n % 8)
-		pushed_change(p, PUSHED_UNKNOWN, end);
+		pushed_lose(p, end);
 	else
 		pushed_add(p, -i->n / 8, end);
 }
@@ -135,29 +176,40 @@ static void pushed_apply(struct hotspot_pushed *p, const struct x86_insn *i, uin
 		pushed_push(p, i, end);
 		break;
 	case INSN_POP:
-		pushed_add(p, -1, end);
+		if (i->reg == X86_SP)
+			pushed_change(p, 0, end);
+		else
+			pushed_add(p, -1, end);
 		break;
 	case INSN_SP_ADD:
 		pushed_move(p, i, end);
 		break;
 	case INSN_JUMP:
 	case INSN_BRANCH:
-		if (i->n >= 0 && i->n < PUSHED_BYTES)
-			pushed_aim(p, end, end + (uint32_t)i->n);
+		pushed_aim(p, (int64_t)end + i->n);
 		break;
 	case INSN_SP_SET: /* as it was before it was aligned */
 	case INSN_SP_LOAD:
 		pushed_change(p, 0, end);
 		break;
-	case INSN_SP_LOST:
-		pushed_change(p, PUSHED_UNKNOWN, end);
+	case INSN_SP_LOST: /* or what is left of an instruction that C1 has put a jump in place of (PatchingStub) */
+		if (p->reached)
+			pushed_lose(p, end);
 		break;
 	case INSN_LEAVE:
-		pushed_change(p, PUSHED_LEFT, end);
+		pushed_change(p, WAYS_LEFT, end);
 		break;
 	default:
 		break;
 	}
+}
+
+static void pushed_copy(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
+{
+	if (i->kind == INSN_SP_COPY && i->reg == X86_CX && !i->n && !p->now.words)
+		p->now.copied = true;
+	else if (i->kind == INSN_CALL || i->writes >> X86_CX & 1)
+		pushed_forget(p, end);
 }
 
 void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
@@ -166,11 +218,12 @@ void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uin
 	if (pushed_is_stored(p, i))
 		pushed_is_frame(p, end);
 	pushed_apply(p, i, end);
+	pushed_copy(p, i, end);
 	if (i->kind == INSN_JUMP || i->kind == INSN_RET || i->kind == INSN_END)
 		pushed_leave(p, end);
 	p->end = end;
 	if (i->kind != INSN_SP_COPY)
-		p->frame_pointer = i->kind == INSN_PUSH && i->reg == X86_BP && p->words == 1;
+		p->frame_pointer = i->kind == INSN_PUSH && i->reg == X86_BP && p->now.words == 1;
 }
 
 static bool pushed_see(void *ctx, const struct x86_insn *i, uint32_t end)
@@ -179,14 +232,29 @@ static bool pushed_see(void *ctx, const struct x86_insn *i, uint32_t end)
 	return true;
 }
 
-void hotspot_pushed_read(struct hotspot_pushed *p, struct memory *m)
+/* From the last instruction on. */
+static int pushed_scan(struct hotspot_pushed *p, struct memory *m)
 {
 	const struct runtime_code *c = &p->made->code;
-	const uint32_t size = (uint32_t)MIN(c->end - c->start, (uint64_t)PUSHED_BYTES);
-	const uint32_t from = MAX(p->end, (uint32_t)MIN(c->word[HOTSPOT_MADE], (uint64_t)size));
+	const uint32_t from = MAX(p->end, (uint32_t)MIN(c->word[HOTSPOT_MADE], (uint64_t)p->size));
+	const int err = x86_scan(m, c->start, from, p->size, pushed_see, p);
 
-	if (x86_scan(m, c->start, from, size, pushed_see, p))
+	pushed_change(p, 0, p->end);
+	return err;
+}
+
+void hotspot_pushed_read(struct hotspot_pushed *p, struct memory *m)
+{
+	int err = pushed_scan(p, m);
+
+	for (int i = 1; !err && p->takes && p->ways.grew && i < PUSHED_PASSES; i++) {
+		pushed_restart(p);
+		err = pushed_scan(p, m);
+	}
+	if (!err && p->takes && p->ways.grew)
+		hotspot_range_untold(&p->made->code, (uint32_t)p->made->code.word[HOTSPOT_MADE], false);
+	if (err)
 		hotspot_range_untold(&p->made->code, p->end, false);
-	else if (c->end - c->start > size)
-		hotspot_range_untold(&p->made->code, size, false);
+	else if (p->made->code.end - p->made->code.start > p->size)
+		hotspot_range_untold(&p->made->code, p->size, false);
 }

@@ -3,9 +3,12 @@
  * Where compiled code of HotSpot has more on the stack than its frame: words that it pushes, or takes, to give them back some
  * instructions on. Numbers pass to the x87 unit through such a word (OpenJDK, x86_64.ad, modD_reg; until 9 the functions of
  * Math), C1 pushes arguments of its stubs (c1_LIRAssembler_x86.cpp), intrinsics save registers (macroAssembler_x86.cpp).
+ * One that takes now so many words, now others, copies the stack pointer before, and pushes the copy (string_indexof).
  *
- * Private to hotspot*.c. Called by decoders, for each instruction, in the order of the code; behind one that control does not
- * go on from, jumps to there tell, else the frame is all that there is.
+ * Private to hotspot*.c. Called by decoders, for each instruction, in the order of the code. Where control does not get to from
+ * the instruction before, jumps to there tell, else the frame is all that there is; where ways meet that differ, it is not
+ * known. As jumps lead back, too, code that takes any words is gone through until nothing else is found; if that is not so
+ * after PUSHED_PASSES times, nothing is known.
  */
 #ifndef OTP_RUNTIME_HOTSPOT_PUSHED_H
 #define OTP_RUNTIME_HOTSPOT_PUSHED_H
@@ -14,24 +17,23 @@
 #include <stdint.h>
 
 #include "runtime/hotspot.h"
+#include "runtime/hotspot_ways.h"
 #include "unwind/x86_insn.h"
 
-#define PUSHED_BYTES (256u << 10) /* of code: what lies behind is not told */
-#define PUSHED_AIMS 32
-#define PUSHED_MAX  (1u << 16)
-/* As words: it is not known how many, and the frame was left, and not yet returned from. */
-#define PUSHED_UNKNOWN (PUSHED_MAX + 1)
-#define PUSHED_LEFT    (PUSHED_MAX + 2)
+#define PUSHED_BYTES  WAYS_BYTES /* of code: what lies behind is not told */
+#define PUSHED_PASSES 8
 
 struct hotspot_pushed {
 	struct runtime_code_made *made; /* borrowed: gets the ranges */
-	uint32_t words, from;	   /* now, and from which offset on */
+	uint32_t size;		   /* of what is gone through */
+	uint32_t nr_before;	   /* numbers of made that are not its ranges */
+	struct hotspot_way now;
+	uint32_t from;		   /* as now since this offset */
 	uint32_t end;		   /* of the last instruction */
-	bool by_push;		   /* a call takes them for arguments */
 	bool frame_pointer;	   /* the last instruction has pushed it */
 	bool reached;		   /* control gets here from the instruction before, or by a jump */
-	uint32_t nr_aims;
-	struct { uint32_t at, words; bool by_push; } aim[PUSHED_AIMS]; /* where jumps lead to with words */
+	bool takes;		   /* there was any word */
+	struct hotspot_ways ways;
 };
 
 /* Of a region whose frame is known. */

@@ -13,8 +13,9 @@
 /* Words of a frame in the heap, as distances (hotspot_frozen.c). */
 #define IN_HEAP(at, word) ((at)->in_heap && (word) < HOTSPOT_FROZEN_MAX)
 
-enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, R13 = 13 };
+enum { RAX = 0, RCX = 2, RBX = 3, RBP = 6, RSP = 7, R13 = 13 };
 
+#define KEPT_MAX   256u /* bytes that are taken between copying the stack pointer and pushing the copy */
 #define NEAR	   4096u /* of the stack pointer: the frame of a virtual thread's carrier */
 #define CODE_MAX   (1u << 16) /* bytes of an interpreted method */
 #define LOCALS_MAX (1u << 19) /* of an interpreted method: 65535 words */
@@ -209,6 +210,25 @@ static int hotspot_step_adapter(const struct hotspot *h, const struct runtime_pl
 
 /* --- compiled code --- */
 
+static int hotspot_step_kept_at(const struct runtime_place *at, bool copied, uint64_t *ret)
+{
+	if (!copied)
+		return at->load(at->ctx, at->reg[RSP], ret);
+	*ret = at->reg[RCX];
+	return at->exact && hotspot_step_has(at, RCX) ? 0 : -ENOENT;
+}
+
+/* Bytes from the stack pointer to the caller's, of a frame that begins where the word there says, or a copy. 0: unknown. */
+static uint64_t hotspot_step_kept(const struct runtime_place *at, bool copied, uint64_t frame)
+{
+	uint64_t kept;
+
+	if (!hotspot_step_has(at, RSP) || hotspot_step_kept_at(at, copied, &kept) || kept % 8 || kept < at->reg[RSP] + !copied ||
+	    kept - at->reg[RSP] > KEPT_MAX)
+		return 0;
+	return kept - at->reg[RSP] + frame;
+}
+
 /* Bytes from the stack pointer to the caller's; 0: unknown. Whether the caller's frame pointer lies beneath the return address. */
 static uint64_t hotspot_step_depth(const struct runtime_code *c, const struct runtime_place *at, bool *ret_saved)
 {
@@ -220,6 +240,8 @@ static uint64_t hotspot_step_depth(const struct runtime_code *c, const struct ru
 	*ret_saved = true;
 	if (in_range < 0)
 		return 0;
+	if (in_range && (range.words == HOTSPOT_RANGE_KEPT || range.words == HOTSPOT_RANGE_COPIED))
+		return hotspot_step_kept(at, range.words == HOTSPOT_RANGE_COPIED, c->word[HOTSPOT_FRAME]);
 	if (in_range) {
 		*ret_saved = range.words || (offset == range.from && !range.left);
 		return range.words ? c->word[HOTSPOT_FRAME] + 8 * range.words : (*ret_saved ? 16 : 8);

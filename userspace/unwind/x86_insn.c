@@ -539,12 +539,23 @@ static unsigned x86_named(const struct decoder *d, uint8_t reg)
 	return BIT(is_of_bytes(d) && !d->has_rex && reg >= 4 && reg < 8 ? reg - 4 : reg);
 }
 
-/* Those of several prefixes and longer opcodes are mostly of vectors, and are not told apart. */
+/* VEX and EVEX: what has a vector for its destination, as its namesakes without them; those to memory may be longer. */
+static bool only_a_vector_is_written(const struct decoder *d)
+{
+	const uint8_t op = d->opcode;
+	const bool stores = op == 0x11 || op == 0x13 || op == 0x17 || op == 0x29 || op == 0x2b || op == 0x7f || op == 0xd6 || op == 0xe7;
+
+	return d->vector && d->map == MAP_0F && two_is_of_vectors(op) && op != 0xd7 && !(stores && d->memory);
+}
+
+/* Those of several prefixes and longer opcodes are mostly of vectors, and are hardly told apart. */
 static void x86_written(const struct decoder *d, struct x86_insn *i)
 {
 	bool one = d->map == MAP_ONE;
 	unsigned what = 0, regs;
 
+	if (only_a_vector_is_written(d))
+		return;
 	if (d->vector || (!one && d->map != MAP_0F)) {
 		i->writes = X86_WRITES_ALL;
 		return;

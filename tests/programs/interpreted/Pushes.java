@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code that compilers and hand-written stubs give more words of the stack than its frame: remainders of doubles, texts that are
-// compared, digests, arrays whose elements are checked as they are copied, functions of Math, native methods. Each thread is
+// compared and sought, digests, arrays whose elements are checked as they are copied, functions of Math, native methods. Each thread is
 // named after its function a second after it began, and calls no other; runs for as many seconds as its argument says.
 import java.security.MessageDigest;
 import java.util.TreeMap;
@@ -55,6 +55,19 @@ public class Pushes {
 			sink = Runtime.getRuntime().freeMemory();
 	}
 
+	/* Text that may lie at the end of a page is copied to the stack first: one way has words there, the other none. */
+	static void seek() {
+		String[] texts = new String[500];
+		int found = 0;
+
+		for (int i = 0; i < texts.length; i++)
+			texts[i] = "text " + i * 7919 % 101;
+		for (int i = 0; i < 200; i++)
+			for (String text : texts)
+				found += text.indexOf(i % 2 == 0 ? "t 77" : texts[i]) + text.indexOf("77") + text.length();
+		sink = found;
+	}
+
 	interface Work { void run() throws Exception; }
 
 	static void rounds(String name, Work work, long begin, long end) {
@@ -82,6 +95,7 @@ public class Pushes {
 			start("remainder", Pushes::remainder, begin, end), start("compare", Pushes::compare, begin, end),
 			start("digest", Pushes::digest, begin, end), start("copy", Pushes::copy, begin, end),
 			start("math", Pushes::math, begin, end), start("natives", Pushes::natives, begin, end),
+			start("seek", Pushes::seek, begin, end),
 		};
 
 		for (Thread t : threads)

@@ -150,12 +150,12 @@ struct hotspot_range {
 	bool left;	/* of 0 words: the frame pointer is the caller's already */
 };
 #define HOTSPOT_ARGUMENTS     2u  /* of HOTSPOT_SUBTYPE, which alone has any on the stack */
-#define HOTSPOT_RANGE_WORDS   28u /* more are not known: */
-#define HOTSPOT_RANGE_COPIED  29u /* rcx is what the stack pointer is where there are none */
-#define HOTSPOT_RANGE_KEPT    30u /* the word at the stack pointer is what it is where there are none */
-#define HOTSPOT_RANGE_UNKNOWN 31u
+#define HOTSPOT_RANGE_WORDS   (1u << 16) /* more are not known: */
+#define HOTSPOT_RANGE_UNKNOWN (HOTSPOT_RANGE_WORDS + 1)
+#define HOTSPOT_RANGE_COPIED  (HOTSPOT_RANGE_WORDS + 2) /* rcx is what the stack pointer is where there are none */
+#define HOTSPOT_RANGE_KEPT    (HOTSPOT_RANGE_WORDS + 3) /* the word at the stack pointer is what it is where there are none */
 
-/* A region has room for RUNTIME_CODE_MORE, of 255 bytes each. From the first one on for which there is none, they are untold. */
+/* A region has room for half of RUNTIME_CODE_MORE, of 16 KiB each. From the first one on for which there is none, they are untold. */
 void hotspot_range_add(struct runtime_code_made *made, const struct hotspot_range *r);
 /* Not all ranges from the offset on are told. exact: but return addresses lie in none of them. */
 void hotspot_range_untold(struct runtime_code *c, uint32_t from, bool exact);

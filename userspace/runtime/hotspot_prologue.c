@@ -88,7 +88,7 @@ static void hotspot_prologue(const uint8_t *code, size_t len, uint64_t frame, st
 
 /* --- epilogues --- */
 
-#define EPILOGUES_MAX (RUNTIME_CODE_MORE / 2) /* other ranges need room, too */
+#define EPILOGUES_MAX (RUNTIME_CODE_MORE / 4) /* other ranges need room, too */
 
 struct epilogues {
 	struct runtime_code_made *made; /* borrowed */

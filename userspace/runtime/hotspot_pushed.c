@@ -27,25 +27,13 @@ void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code_made *ma
 	pushed_restart(p);
 }
 
-/* As words of a range, of more than such a range counts. */
-static uint32_t pushed_words(uint32_t words)
-{
-	if (words == WAYS_KEPT)
-		return HOTSPOT_RANGE_KEPT;
-	return words == WAYS_COPIED ? HOTSPOT_RANGE_COPIED : HOTSPOT_RANGE_UNKNOWN;
-}
-
 static void pushed_keep(const struct hotspot_pushed *p, uint32_t end)
 {
-	struct hotspot_range r = {.from = p->from, .end = end, .left = p->now.words == WAYS_LEFT};
+	const bool left = p->now.words == WAYS_LEFT;
 
-	if (p->now.words <= HOTSPOT_RANGE_WORDS) {
-		r.words = p->now.words;
-		r.arguments = p->now.by_push;
-	} else if (!r.left) {
-		r.words = pushed_words(p->now.words);
-	}
-	hotspot_range_add(p->made, &r);
+	hotspot_range_add(p->made, &(struct hotspot_range){.from = p->from, .end = end, .words = left ? 0 : p->now.words,
+							   .arguments = p->now.by_push && p->now.words <= HOTSPOT_RANGE_WORDS,
+							   .left = left});
 }
 
 /* From an offset on there are so many. */
@@ -62,7 +50,7 @@ static void pushed_change(struct hotspot_pushed *p, uint32_t words, uint32_t at)
 /* It is not known how many, but where the frame begins may be. */
 static void pushed_lose(struct hotspot_pushed *p, uint32_t at)
 {
-	pushed_change(p, p->now.copied ? WAYS_COPIED : WAYS_UNKNOWN, at);
+	pushed_change(p, p->now.copied ? HOTSPOT_RANGE_COPIED : HOTSPOT_RANGE_UNKNOWN, at);
 }
 
 /* What was taken for words is the frame itself. */
@@ -85,8 +73,8 @@ static void pushed_aim(struct hotspot_pushed *p, int64_t to)
 static void pushed_forget(struct hotspot_pushed *p, uint32_t at)
 {
 	p->now.copied = false;
-	if (p->now.words == WAYS_COPIED)
-		pushed_change(p, WAYS_UNKNOWN, at);
+	if (p->now.words == HOTSPOT_RANGE_COPIED)
+		pushed_change(p, HOTSPOT_RANGE_UNKNOWN, at);
 }
 
 /* Where an instruction begins: control may get there by jumps, too. */
@@ -137,11 +125,11 @@ static void pushed_add(struct hotspot_pushed *p, int64_t words, uint32_t end)
 {
 	int64_t sum = (int64_t)p->now.words + words;
 
-	if (p->now.words == WAYS_UNKNOWN || p->now.words == WAYS_COPIED)
+	if (p->now.words == HOTSPOT_RANGE_UNKNOWN || p->now.words == HOTSPOT_RANGE_COPIED)
 		return;
 	if (p->now.words == WAYS_LEFT || sum < 0)
 		sum = 0;
-	if (p->now.words == WAYS_KEPT || sum > WAYS_MAX)
+	if (p->now.words == HOTSPOT_RANGE_KEPT || sum > HOTSPOT_RANGE_WORDS)
 		pushed_lose(p, end);
 	else
 		pushed_change(p, (uint32_t)sum, end);
@@ -152,7 +140,7 @@ static void pushed_push(struct hotspot_pushed *p, const struct x86_insn *i, uint
 	if (pushed_is_prologue(p, i))
 		return;
 	if (i->reg == X86_CX && p->now.copied) {
-		pushed_change(p, WAYS_KEPT, end);
+		pushed_change(p, HOTSPOT_RANGE_KEPT, end);
 		return;
 	}
 	p->now.by_push |= !p->now.words;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Ranges of compiled code, one of its region's numbers beside the words (more) each: from << 14 | length << 6 | words << 1 |
- * flag. Two halves of words have from where on ranges are not told, 0 where all are.
+ * Ranges of compiled code, two of its region's numbers beside the words (more) each: from << 14 | length, and words << 2 |
+ * arguments << 1 | left. Two halves of words have from where on ranges are not told, 0 where all are.
  */
 #include <errno.h>
 
@@ -12,8 +12,8 @@
 #define UNTOLD_EXACT (UNTOLD + 1)	  /* for a thread's own pc */
 
 #define FROM_MAX   (1u << 18)
-#define LENGTH_MAX 255u
-#define UNIT	   32u /* of the length of what is not known; then flag is set */
+#define LENGTH_MAX ((1u << 14) - 1)
+#define NUMBERS	   2u
 
 static void range_set_untold(struct runtime_code *c, uint32_t i, uint32_t from)
 {
@@ -22,24 +22,22 @@ static void range_set_untold(struct runtime_code *c, uint32_t i, uint32_t from)
 	c->word[i / 2] = (c->word[i / 2] & ~((uint64_t)UINT32_MAX << shift)) | (uint64_t)from << shift;
 }
 
-static struct hotspot_range range_of(uint32_t half)
+static struct hotspot_range range_of(const uint32_t at[NUMBERS])
 {
-	const uint32_t from = half >> 14, length = half >> 6 & LENGTH_MAX, words = half >> 1 & HOTSPOT_RANGE_UNKNOWN;
-	const bool flag = half & 1, unknown = words == HOTSPOT_RANGE_UNKNOWN;
+	const uint32_t from = at[0] >> 14;
 
-	return (struct hotspot_range){.from = from, .end = from + length * (unknown && flag ? UNIT : 1), .words = words,
-				      .arguments = flag && words && !unknown, .left = flag && !words};
+	return (struct hotspot_range){.from = from, .end = from + (at[0] & LENGTH_MAX), .words = at[1] >> 2,
+				      .arguments = at[1] >> 1 & 1, .left = at[1] & 1};
 }
 
-/* As much of a range as an entry holds: where nothing is known, perhaps some bytes more. Its end becomes where the rest begins. */
-static uint32_t range_take(struct hotspot_range *rest)
+/* As much of a range as an entry holds. Its end becomes where the rest begins. */
+static void range_take(struct runtime_code_made *made, struct hotspot_range *rest)
 {
-	const uint32_t from = rest->from, length = rest->end - from;
-	const bool by_units = rest->words == HOTSPOT_RANGE_UNKNOWN && length > LENGTH_MAX;
-	const uint32_t unit = by_units ? UNIT : 1, n = MIN((length + unit - 1) / unit, LENGTH_MAX);
+	const uint32_t n = MIN(rest->end - rest->from, LENGTH_MAX);
 
-	rest->from = from + n * unit;
-	return from << 14 | n << 6 | rest->words << 1 | (rest->arguments || rest->left || by_units);
+	runtime_code_add_more(made, rest->from << 14 | n);
+	runtime_code_add_more(made, rest->words << 2 | (uint32_t)rest->arguments << 1 | rest->left);
+	rest->from += n;
 }
 
 /* Of a frame that is taken down, the first instruction is the pop: two ranges that touch are not one. */
@@ -74,14 +72,14 @@ void hotspot_range_add(struct runtime_code_made *made, const struct hotspot_rang
 	const uint32_t nr = made->code.nr_more;
 
 	if (nr) {
-		last = range_of(made->more[nr - 1]);
+		last = range_of(made->more + nr - NUMBERS);
 		if (range_goes_on(&last, r)) {
 			rest.from = last.from;
-			made->code.nr_more--;
+			made->code.nr_more -= NUMBERS;
 		}
 	}
-	while (rest.from < rest.end && rest.from < FROM_MAX && made->code.nr_more < RUNTIME_CODE_MORE)
-		runtime_code_add_more(made, range_take(&rest));
+	while (rest.from < rest.end && rest.from < FROM_MAX && made->code.nr_more + NUMBERS <= RUNTIME_CODE_MORE)
+		range_take(made, &rest);
 	/* A frame that is taken down calls nothing. */
 	if (rest.from < rest.end)
 		hotspot_range_untold(&made->code, rest.from, !range_words_of_caller(r));
@@ -91,8 +89,8 @@ int hotspot_range_at(const struct runtime_code *c, const uint32_t *more, uint64_
 {
 	const uint32_t untold = runtime_code_half(c, UNTOLD), untold_exact = runtime_code_half(c, UNTOLD_EXACT);
 
-	for (uint32_t i = 0; i < c->nr_more; i++) {
-		*ret = range_of(more[i]);
+	for (uint32_t i = 0; i + NUMBERS <= c->nr_more; i += NUMBERS) {
+		*ret = range_of(more + i);
 		if (offset < ret->from || offset >= ret->end)
 			continue;
 		if (ret->words == HOTSPOT_RANGE_UNKNOWN)

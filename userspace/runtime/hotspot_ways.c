@@ -33,8 +33,8 @@ struct hotspot_way hotspot_ways_met(const struct hotspot_way *a, const struct ho
 	struct hotspot_way met = *a;
 
 	met.copied = a->copied && b->copied;
-	if (a->words != b->words || a->by_push != b->by_push || (a->words == WAYS_COPIED && !met.copied)) {
-		met.words = met.copied ? WAYS_COPIED : WAYS_UNKNOWN;
+	if (a->words != b->words || a->by_push != b->by_push || (a->words == HOTSPOT_RANGE_COPIED && !met.copied)) {
+		met.words = met.copied ? HOTSPOT_RANGE_COPIED : HOTSPOT_RANGE_UNKNOWN;
 		met.by_push = false;
 	}
 	return met;

@@ -10,20 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/hotspot.h"
+
 #define WAYS_BYTES (256u << 10) /* of code */
 #define WAYS_AIMS  512
-#define WAYS_MAX   (1u << 16)
-/*
- * As words: it is not known how many; the frame was left, and not yet returned from; the last one is where the frame begins; a
- * register is.
- */
-#define WAYS_UNKNOWN (WAYS_MAX + 1)
-#define WAYS_LEFT    (WAYS_MAX + 2)
-#define WAYS_KEPT    (WAYS_MAX + 3)
-#define WAYS_COPIED  (WAYS_MAX + 4)
+#define WAYS_LEFT  (HOTSPOT_RANGE_KEPT + 1)
 
 struct hotspot_way {
-	uint32_t words;
+	uint32_t words; /* as of struct hotspot_range; WAYS_LEFT: the frame was left, and not yet returned from */
 	bool by_push; /* a call takes them for arguments */
 	bool copied;  /* rcx is the stack pointer of the frame alone (x86_64.ad, string_indexof: always that one) */
 };

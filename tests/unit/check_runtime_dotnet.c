@@ -363,6 +363,103 @@ START_TEST(registers_that_were_saved_beneath_pushed_ones_are_popped)
 }
 END_TEST
 
+/* --- the stub that stops threads --- */
+
+#define HIJACK (WORLD + 0xf000)
+/* Of 8 and 9, and of 10: where it has called its worker, where its pops begin, how many they are, where it ends. */
+static const struct { uint32_t allocated, worked, pops, nr, bytes; uint8_t code[68]; } hijacks[] = {
+	{0x28, 37, 53, 8, 66,
+	 {0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54, 0x52, 0x50, 0x48, 0x89, 0xe7, 0x48,
+	  0x8d, 0x64, 0x24, 0xd8, 0x66, 0x0f, 0x7f, 0x04, 0x24, 0x66, 0x0f, 0x7f, 0x4c, 0x24, 0x10, 0xe8}},
+	{0x20, 38, 54, 9, 68,
+	 {0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54, 0x51, 0x52, 0x50, 0x48, 0x89, 0xe7, 0x48,
+	  0x8d, 0x64, 0x24, 0xe0, 0x66, 0x0f, 0x7f, 0x04, 0x24, 0x66, 0x0f, 0x7f, 0x4c, 0x24, 0x10, 0xe8}},
+};
+
+static void put_hijack(uint32_t i)
+{
+	struct dotnet *d = (void *)attached.param;
+	size_t at;
+
+	put(HIJACK, hijacks[i].code, sizeof(hijacks[i].code));
+	ck_assert(dotnet_hijack_in(&world[HIJACK - 16 - WORLD], 128, &at, &d->hijack_form));
+	ck_assert_uint_eq(at, 16);
+	d->hijack = HIJACK;
+	put64(STACK + 56, CALLER);
+	put64(STACK + 48, 0xbbbb);
+}
+
+START_TEST(the_stub_that_stops_threads_is_found_by_its_instructions)
+{
+	uint64_t form;
+	size_t at;
+
+	put_hijack((uint32_t)_i);
+	for (uint32_t i = 0; i < hijacks[_i].worked - 4; i++) {
+		world[HIJACK - WORLD + i] ^= 1;
+		ck_assert(!dotnet_hijack_in(&world[HIJACK - WORLD], 128, &at, &form));
+		world[HIJACK - WORLD + i] ^= 1;
+	}
+	ck_assert(!dotnet_hijack_in(&world[HIJACK - WORLD], hijacks[_i].worked - 5, &at, &form));
+	ck_assert_int_eq(code(HIJACK + hijacks[_i].bytes - 1), 0);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	ck_assert_int_eq(code(HIJACK + hijacks[_i].bytes), -ENOENT);
+	ck_assert_int_eq(code(HIJACK - 2), -ENOENT);
+}
+END_TEST
+
+/* Whatever lies above: it is not its return address. */
+START_TEST(a_return_address_that_was_replaced_ends_the_stack)
+{
+	put_hijack((uint32_t)_i);
+	ck_assert_int_eq(code(HIJACK - 1), 0);
+	ck_assert_str_eq(made.code.name, "[stub: hijacked return]");
+	ck_assert_int_eq(step_at(HIJACK, false, STACK + 56, STACK + 48), -ENODATA);
+	/* The end of what lies before it has a table. */
+	ck_assert_int_eq(step_at(HIJACK - 1, true, STACK + 56, STACK + 48), -ENOENT);
+}
+END_TEST
+
+START_TEST(the_return_address_is_known_once_the_worker_has_written_it)
+{
+	const uint64_t sp = STACK + 56 - 8 * hijacks[_i].nr - hijacks[_i].allocated;
+
+	put_hijack((uint32_t)_i);
+	ck_assert_int_eq(code(HIJACK + hijacks[_i].worked - 1), 0);
+	ck_assert_int_eq(step_at(HIJACK + hijacks[_i].worked, false, sp, 0xdddd), 0);
+	ck_assert_uint_eq(step.pc, CALLER);
+	ck_assert_uint_eq(step.sp, STACK + 64);
+	ck_assert_uint_eq(step.fp, 0xbbbb);
+	/* As rax was pushed twice. */
+	put64(sp + hijacks[_i].allocated, CALLER);
+	ck_assert_int_eq(step_at(HIJACK + hijacks[_i].worked, false, sp, 0xdddd), -ENODATA);
+	for (uint32_t i = 0; i < hijacks[_i].worked; i++)
+		ck_assert_int_eq(step_at(HIJACK + i, true, STACK + 56, STACK + 48), -ENODATA);
+}
+END_TEST
+
+START_TEST(each_instruction_behind_the_worker_has_a_step)
+{
+	uint64_t at = HIJACK + hijacks[_i].pops, sp = STACK + 56 - 8 * hijacks[_i].nr;
+
+	put_hijack((uint32_t)_i);
+	ck_assert_int_eq(code(at), 0);
+	for (uint32_t i = hijacks[_i].worked; i < hijacks[_i].pops; i++)
+		ck_assert_int_eq(step_at(HIJACK + i, true, sp - hijacks[_i].allocated, 0xdddd), 0);
+	ck_assert_uint_eq(step.pc, CALLER);
+	for (uint32_t i = 0; i <= hijacks[_i].nr; i++, sp += 8) {
+		bool is_wide = i + 6 >= hijacks[_i].nr && i + 2 < hijacks[_i].nr;
+
+		ck_assert_int_eq(step_at(at, true, sp, i < hijacks[_i].nr ? 0xdddd : 0xbbbb), 0);
+		ck_assert_uint_eq(step.pc, CALLER);
+		ck_assert_uint_eq(step.sp, STACK + 64);
+		ck_assert_uint_eq(step.fp, 0xbbbb);
+		at += is_wide ? 2 : 1;
+	}
+	ck_assert_uint_eq(at, HIJACK + hijacks[_i].bytes);
+}
+END_TEST
+
 START_TEST(chained_information_is_followed)
 {
 	static const uint8_t chained[] = {0x21, 0, 0, 0}; /* and a function */
@@ -1046,6 +1143,10 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, a_saved_rbp_is_found);
 	tcase_add_test(t, a_prologue_may_call);
 	tcase_add_test(t, registers_that_were_saved_beneath_pushed_ones_are_popped);
+	tcase_add_loop_test(t, the_stub_that_stops_threads_is_found_by_its_instructions, 0, (int)ARRAY_SIZE(hijacks));
+	tcase_add_loop_test(t, a_return_address_that_was_replaced_ends_the_stack, 0, (int)ARRAY_SIZE(hijacks));
+	tcase_add_loop_test(t, the_return_address_is_known_once_the_worker_has_written_it, 0, (int)ARRAY_SIZE(hijacks));
+	tcase_add_loop_test(t, each_instruction_behind_the_worker_has_a_step, 0, (int)ARRAY_SIZE(hijacks));
 	tcase_add_test(t, chained_information_is_followed);
 	tcase_add_test(t, all_epilogues_are_known);
 	tcase_add_test(t, unwind_information_that_is_none_is_refused);

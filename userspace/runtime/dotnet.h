@@ -21,6 +21,7 @@ struct dotnet {
 	uint64_t code_map; /* the top level of ExecutionManager's map of code */
 	uint64_t helpers;  /* the table of those that compiled code calls */
 	uint64_t row;	   /* index in dotnet_rows */
+	uint64_t hijack, hijack_form; /* dotnet_hijack.c's; 0: it was not found */
 };
 _Static_assert(sizeof(struct dotnet) <= RUNTIME_PARAMS * sizeof(uint64_t), "it passes as params");
 
@@ -42,6 +43,8 @@ extern const struct dotnet_row dotnet_rows[];
 enum dotnet_kind {
 	DOTNET_METHOD, /* by unwind information */
 	DOTNET_STUB,   /* no frame: it jumps on; what it has pushed above its caller's return address has the word 0 */
+	DOTNET_HIJACKED, /* the byte before the stub that stops threads: what returns to that has lost its return address */
+	DOTNET_HIJACK, /* that stub, by the words of a method; its bytes up to the worker's return are a prologue */
 };
 
 /*
@@ -102,6 +105,14 @@ int dotnet_heap_next(struct memory *m, const struct dotnet_range *range, uint64_
 int dotnet_stub(struct memory *m, uint32_t kind, uint64_t start, uint64_t end, uint64_t pc, struct runtime_code *c);
 int dotnet_stubs(struct memory *m, const struct dotnet_range *range, uint64_t pc, struct runtime_code *c);
 int dotnet_stub_alone(const struct dotnet *d, struct memory *m, uint64_t pc, struct runtime_code *c);
+
+/*
+ * dotnet_hijack.c: the stub that stops threads. Where in code it begins; the code that attach finds by it in the runtime's
+ * file; the region around pc, -ENOENT: pc is elsewhere.
+ */
+bool dotnet_hijack_in(const uint8_t *code, size_t len, size_t *ret_at, uint64_t *ret_form);
+void dotnet_hijack_attach(const struct runtime_file *file, struct runtime_attached *ret);
+int dotnet_hijack(const struct dotnet *d, uint64_t pc, struct runtime_code *c);
 
 /* dotnet_code.c */
 int dotnet_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);

@@ -93,5 +93,8 @@ int dotnet_attach(const struct runtime_file *file, struct memory *m, struct runt
 	/* ExecutionManager::g_codeRangeMap is the first of all; the table is filled when the runtime starts. */
 	if (memory_u64(m, table, &d->code_map) || memory_u64(m, table + 8 * HELPERS, &d->helpers))
 		return -EFAULT;
-	return d->code_map ? 0 : -EAGAIN;
+	if (!d->code_map)
+		return -EAGAIN;
+	dotnet_hijack_attach(file, ret);
+	return 0;
 }

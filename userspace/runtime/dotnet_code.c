@@ -122,8 +122,11 @@ static int dotnet_compiled_before(const struct dotnet *d, struct memory *m, cons
 static int dotnet_code_read(const struct dotnet *d, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
 	struct dotnet_range range;
-	int err = dotnet_range_find(d, m, pc, &range);
+	int err = dotnet_hijack(d, pc, &ret->code);
 
+	if (!err)
+		return 0;
+	err = dotnet_range_find(d, m, pc, &range);
 	if (err)
 		return err == -ENOENT ? dotnet_stub_alone(d, m, pc, &ret->code) : err;
 	if (range.flags & DOTNET_RANGE_STUBS)

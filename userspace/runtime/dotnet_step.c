@@ -151,6 +151,22 @@ static int dotnet_step_stub(const struct runtime_code *c, const struct runtime_p
 	return at->exact ? dotnet_step_return(at, &u, ret) : -ENOENT;
 }
 
+/* --- the stub that stops threads --- */
+
+/* Until its worker writes the return address, the room for it has what it pushed last too: rax, where the method's value is. */
+static int dotnet_step_hijack(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
+{
+	const bool begins = at->exact && at->pc - c->start < (c->word[DOTNET_HEAD] >> 8 & 0xff);
+	uint64_t rax, first = at->reg[RSP] + 8ULL * (dotnet_step_code(c, 0) >> 12);
+	int err = begins ? -ENODATA : dotnet_step_method(c, at, ret);
+
+	if (err || at->exact)
+		return err;
+	if (at->load(at->ctx, first, &rax))
+		return -EFAULT;
+	return ret->pc == rax ? -ENODATA : 0;
+}
+
 int dotnet_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		struct runtime_step *ret)
 {
@@ -160,6 +176,10 @@ int dotnet_step(const struct runtime_attached *a, const struct runtime_code *c, 
 		return dotnet_step_method(c, at, ret);
 	case DOTNET_STUB:
 		return dotnet_step_stub(c, at, ret);
+	case DOTNET_HIJACKED:
+		return at->exact ? -ENOENT : -ENODATA;
+	case DOTNET_HIJACK:
+		return dotnet_step_hijack(c, at, ret);
 	default:
 		return -ENOENT;
 	}

@@ -293,7 +293,10 @@ struct runtime_ops {
 	 */
 	int (*code)(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
 	uint64_t registers; /* bit per register: what step reads beside those of pc, stack and frame */
-	/* Engine, pure. ret is zeros before. 0; -EFAULT: as load answered; -ENOENT: no such step. */
+	/*
+	 * Engine, pure. ret is zeros before. 0; -EFAULT: as load answered; -ENOENT: no such step, and it is guessed at; -ENODATA:
+	 * nothing tells who the caller is, and the stack ends.
+	 */
 	int (*step)(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		    struct runtime_step *ret);
 	/*

@@ -254,6 +254,84 @@ START_TEST(stubs_alone_are_known_by_their_form)
 }
 END_TEST
 
+/* mov r10, n; mov rax, n; jmp rax */
+START_TEST(an_entry_from_native_code_is_known_by_its_form)
+{
+	static const uint8_t entry[23] = {0x49, 0xba, 1, 2, 3, 4, 5, 6, 0, 0, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 0, 0, 0x48, 0xff, 0xe0};
+	const uint64_t at = WORLD + 0xc024;
+
+	put(at, entry, sizeof(entry));
+	for (uint64_t i = 0; i < sizeof(entry); i++) {
+		ck_assert_int_eq(code(at + i), 0);
+		ck_assert_uint_eq(made.code.start, at);
+		ck_assert_str_eq(made.code.name, "[stub: entry from native code]");
+	}
+	ck_assert_int_eq(code(at - 1), -ENOENT);
+	ck_assert_int_eq(code(at + sizeof(entry)), -ENOENT);
+}
+END_TEST
+
+/*
+ * A header, and of a delegate: mov rax, rsp; mov r11, rdi; mov rdi, rsi; mov r10, [r11 + 32]; add r11, 32; jmp r10; which
+ * arguments it moves. Of a generic method: mov rsi, n; mov rax, n; jmp rax. Another one lies before it.
+ */
+#define THUNK (WORLD + 0xc040)
+static const struct { uint32_t flags, end; uint8_t code[40]; uint16_t begins; } thunks[] = {
+	{0x24000020, 20, {0x48, 0x8b, 0xc4, 0x49, 0x89, 0xfb, 0x48, 0x89, 0xf7, 0x4d, 0x8b, 0x53, 0x20, 0x49, 0x83, 0xc3,
+			  0x20, 0x49, 0xff, 0xe2, 1, 0x80, 0, 0x80}, 0x2249},
+	{0x30000018, 22, {0x48, 0xbe, 1, 2, 3, 4, 5, 6, 0, 0, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 0, 0, 0xff, 0xe0}, 0x401},
+};
+
+static void put_thunk(uint64_t at, uint32_t i)
+{
+	put32(at - 16, 1);
+	put32(at - 12, thunks[i].flags);
+	put(at, thunks[i].code, sizeof(thunks[i].code));
+}
+
+START_TEST(a_thunk_has_no_frame)
+{
+	put_thunk(THUNK, 1);
+	put_thunk(THUNK + 0x40, (uint32_t)_i);
+	put64(STACK, 0x1234);
+	for (uint32_t i = 0; i < thunks[_i].end; i++) {
+		bool begins = i < 16 ? thunks[_i].begins >> i & 1 : i == (_i ? 20 : 17);
+
+		ck_assert_int_eq(code(THUNK + 0x40 + i), begins ? 0 : -ENOENT);
+		if (!begins)
+			continue;
+		ck_assert_str_eq(made.code.name, "[stub: thunk]");
+		ck_assert_uint_eq(made.code.start, THUNK + 0x40);
+		ck_assert_uint_eq(made.code.end, THUNK + 0x40 + thunks[_i].end);
+		ck_assert_int_eq(step_at(THUNK + 0x40 + i, true, STACK, 0x77), 0);
+		ck_assert_uint_eq(step.pc, 0x1234);
+	}
+	ck_assert_int_eq(code(THUNK + 0x40 + thunks[_i].end), -ENOENT);
+}
+END_TEST
+
+START_TEST(what_only_looks_like_a_thunk_is_not_known)
+{
+	static const struct { uint64_t at; uint8_t bytes[4], len; } changes[] = {
+		{THUNK - 16, {0}, 4},			/* nobody refers to it */
+		{THUNK - 9, {0}, 1},			/* of no kind */
+		{THUNK - 12, {3}, 1},			/* too short */
+		{THUNK, {0x50, 0x58, 0x90}, 3},		/* it pushes */
+		{THUNK, {0x48, 0x83, 0xec, 0x08}, 4},	/* it takes room */
+		{THUNK + 17, {0xc3}, 1},		/* it returns */
+		{THUNK + 17, {0xe9}, 1},		/* it jumps to where it is not known */
+	};
+
+	put_thunk(THUNK, 0);
+	ck_assert_int_eq(code(THUNK + 3), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		put(changes[i].at, changes[i].bytes, changes[i].len);
+		ck_assert_int_eq(code(THUNK + 3), -ENOENT);
+		put_thunk(THUNK, 0);
+	}
+}
+END_TEST
+
 /* --- steps --- */
 
 #define CALLER 0x401000
@@ -1138,6 +1216,9 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, stubs_deep_in_a_heap_have_what_they_pushed);
 	tcase_add_test(t, stubs_end_where_code_ends);
 	tcase_add_test(t, stubs_alone_are_known_by_their_form);
+	tcase_add_test(t, an_entry_from_native_code_is_known_by_its_form);
+	tcase_add_loop_test(t, a_thunk_has_no_frame, 0, (int)ARRAY_SIZE(thunks));
+	tcase_add_test(t, what_only_looks_like_a_thunk_is_not_known);
 	tcase_add_test(t, each_instruction_of_a_method_has_a_step);
 	tcase_add_test(t, a_frame_by_rbp_needs_no_stack_pointer);
 	tcase_add_test(t, a_saved_rbp_is_found);

@@ -106,6 +106,9 @@ int dotnet_stub(struct memory *m, uint32_t kind, uint64_t start, uint64_t end, u
 int dotnet_stubs(struct memory *m, const struct dotnet_range *range, uint64_t pc, struct runtime_code *c);
 int dotnet_stub_alone(const struct dotnet *d, struct memory *m, uint64_t pc, struct runtime_code *c);
 
+/* dotnet_thunk.c: the thunk around pc, up to its jump. -ENOENT: there is none, or pc is at none of its instructions. */
+int dotnet_thunk(struct memory *m, uint64_t pc, uint64_t *ret_start, uint64_t *ret_end);
+
 /*
  * dotnet_hijack.c: the stub that stops threads. Where in code it begins; the code that attach finds by it in the runtime's
  * file; the region around pc, -ENOENT: pc is elsewhere.

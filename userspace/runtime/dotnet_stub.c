@@ -2,10 +2,11 @@
 /*
  * Stubs, by which compiled code reaches methods: they have no frame, and jump on.
  * Those that choose by an object's type push what they need meanwhile
- * (dotnet/runtime, src/coreclr/vm/amd64/virtualcallstubcpu.hpp). Two kinds lie in
- * memory that is in no range of the map of code: those that count calls
- * (callcounting.h), known by their instructions; and a page of helpers that the
- * collector needs (JIT_WriteBarrier), to which the table of helpers leads.
+ * (dotnet/runtime, src/coreclr/vm/amd64/virtualcallstubcpu.hpp). Some lie in memory
+ * that is in no range of the map of code: those that count calls (callcounting.h)
+ * and those that native code calls (cgencpu.h: UMEntryThunkCode), known by their
+ * instructions; thunks (dotnet_thunk.c); and a page of helpers that the collector
+ * needs (JIT_WriteBarrier), to which the table of helpers leads.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@
 #define ALIKE	      8u	/* so many must, for their size to be known */
 #define PAGE	      4096u
 #define HELPERS_MAX   64
-#define COUNTING      24u /* bytes of a stub that counts calls */
+#define FORM_MAX      24u /* bytes of one that is known by its form */
 
 enum { KIND_RESOLVE = 7, KIND_LOOKUP = 8 };
 
@@ -193,17 +194,32 @@ static bool dotnet_counts_calls(const uint8_t *code)
 	       !memcmp(code + 18, "\xff\x25", 2);
 }
 
-static int dotnet_counting(struct memory *m, uint64_t pc, struct runtime_code *c)
+/* mov r10, n; mov rax, n; jmp rax */
+static bool dotnet_enters(const uint8_t *code)
 {
-	uint8_t code[2 * COUNTING];
-	uint64_t page = pc & ~(uint64_t)(PAGE - 1), from = MAX(pc - (COUNTING - 1), page);
-	size_t len = MIN(pc + COUNTING, page + PAGE) - from;
+	return !memcmp(code, "\x49\xba", 2) && !memcmp(code + 10, "\x48\xb8", 2) && !memcmp(code + 20, "\x48\xff\xe0", 3);
+}
+
+static const struct dotnet_form {
+	const char *name;
+	size_t len;
+	bool (*is)(const uint8_t *code);
+} dotnet_forms[] = {
+	{"call counting", 24, dotnet_counts_calls},
+	{"entry from native code", 23, dotnet_enters},
+};
+
+static int dotnet_formed(struct memory *m, const struct dotnet_form *form, uint64_t pc, struct runtime_code *c)
+{
+	uint8_t code[2 * FORM_MAX];
+	uint64_t page = pc & ~(uint64_t)(PAGE - 1), from = MAX(pc - (form->len - 1), page);
+	size_t len = MIN(pc + form->len, page + PAGE) - from;
 
 	if (memory_read(m, from, code, len))
 		return -EFAULT;
-	for (size_t i = 0; i + COUNTING <= len && from + i <= pc; i++)
-		if (dotnet_counts_calls(code + i))
-			return dotnet_stub_region("call counting", from + i, from + i + COUNTING, c);
+	for (size_t i = 0; i + form->len <= len && from + i <= pc; i++)
+		if (form->is(code + i))
+			return dotnet_stub_region(form->name, from + i, from + i + form->len, c);
 	return -ENOENT;
 }
 
@@ -221,5 +237,12 @@ static int dotnet_barrier(const struct dotnet *d, struct memory *m, uint64_t pc,
 
 int dotnet_stub_alone(const struct dotnet *d, struct memory *m, uint64_t pc, struct runtime_code *c)
 {
-	return dotnet_counting(m, pc, c) == 0 ? 0 : dotnet_barrier(d, m, pc, c);
+	uint64_t start, end;
+
+	for (size_t i = 0; i < ARRAY_SIZE(dotnet_forms); i++)
+		if (dotnet_formed(m, &dotnet_forms[i], pc, c) == 0)
+			return 0;
+	if (dotnet_thunk(m, pc, &start, &end) == 0)
+		return dotnet_stub_region("thunk", start, end, c);
+	return dotnet_barrier(d, m, pc, c);
 }

@@ -33,7 +33,7 @@ static const struct mapping *waits;
  * 0x2000 leaf: CFA rsp+8.  0x2100: CFA rsp+32, rbx at CFA-16.
  * 0x2200: CFA rbp+16, rbp at CFA-16.  0x2300: root.  0x2400: CFA rbx+8.
  * 0x2500: signal trampoline whose frame keeps rsp at +16, rip at +24.
- * 0x2600: CFA rcx+8.  0x2f00: no table at all.
+ * 0x2600: CFA rcx+8.  0x2700: CFA rsp+144, rip at CFA-136.  0x2f00: no table at all.
  */
 static void setup(void)
 {
@@ -49,6 +49,7 @@ static void setup(void)
 		 BYTES(0x0f, 3, 0x77, 16, 0x06, 0x10, 7, 2, 0x77, 16, 0x10, 16, 2, 0x77, 24, 0x10, 2, 2, 0x77, 32));
 	tiny_cie(&tiny, "zR", -8, 16, BYTES(0x0c, 7, 8, 0x90, 1));
 	tiny_fde(&tiny, 0x2600, 0x100, BYTES(0x0c, 2, 8));
+	tiny_fde(&tiny, 0x2700, 0x100, BYTES(0x0e, 0x90, 1, 0x90, 17));
 	tiny_fde(&tiny, 0x2800, 0x100, BYTES(0));
 	tiny.image[0x2110 - 5] = 0xe8; /* a call returns to 0x2110 */
 	binary = tiny_open(&tiny);
@@ -274,6 +275,19 @@ START_TEST(interrupted_code_is_looked_up_as_it_is)
 	word(50, BASE + 0x2310);
 	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2500, BASE + 0x2000, BASE + 0x2310);
 	ck_assert_uint_eq(out.frames[1].flags, FRAME_SIGNAL);
+	ck_assert_uint_eq(out.frames[2].flags, 0);
+}
+END_TEST
+
+/* As CoreCLR makes one that calls a handler: beneath the red zone of what was interrupted at its first instruction. */
+START_TEST(a_frame_beneath_a_red_zone_leads_to_interrupted_code)
+{
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + 0x2710);
+	word(2, BASE + 0x2000);
+	word(19, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2710, BASE + 0x2000, BASE + 0x2310);
+	ck_assert_uint_eq(out.frames[1].flags, FRAME_CALLER);
 	ck_assert_uint_eq(out.frames[2].flags, 0);
 }
 END_TEST
@@ -1443,6 +1457,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, switched_stack_leads_back_once_to_a_lower_base);
 	tcase_add_test(t, page_that_was_not_there_is_not_read_as_zeros);
 	tcase_add_test(t, interrupted_code_is_looked_up_as_it_is);
+	tcase_add_test(t, a_frame_beneath_a_red_zone_leads_to_interrupted_code);
 	tcase_add_test(t, trampoline_that_leads_to_itself_ends);
 	tcase_add_test(t, private_convention_holds_within_one_file_only);
 	tcase_add_test(t, generated_code_is_left_by_its_frame_pointer);

@@ -48,6 +48,7 @@ struct arch {
 	uint64_t address_mask; /* bits of a code pointer that are address */
 	bool sp_is_cfa_by_fp;  /* the frame record touches the caller's frame */
 	uint8_t leaf_slack;    /* 1: a leaf's CFA may equal its stack pointer */
+	uint8_t red_zone;      /* bytes that a function may use below its stack pointer; 0: calls push no return address */
 
 	/* The row of a function's first instruction: only the call has run. */
 	void (*frameless)(struct row *ret);

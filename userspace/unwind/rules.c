@@ -201,6 +201,26 @@ void code_read(struct binary *b, uint64_t vaddr, struct code *ret)
 	(void)binary_read_vaddr(b, vaddr, ret->bytes + CODE_AT, sizeof(ret->bytes) - CODE_AT);
 }
 
+/*
+ * Whether a row's return address lies beneath the red zone of what it leads to, where no call puts it: a frame that was made
+ * for code that was interrupted (dotnet/runtime, src/coreclr/pal/src/arch/amd64/callsignalhandlerwrapper.S).
+ */
+static bool is_injected(const struct arch *arch, const struct row *row)
+{
+	const struct rule *ra = &row->reg[row->ra];
+
+	return arch->red_zone && ra->kind == RULE_OFFSET && ra->n < -(int64_t)arch->red_zone;
+}
+
+static int compute_by_table(const struct arch *arch, struct binary *b, uint64_t vaddr, struct row *row)
+{
+	int err = cfi_row(b, arch->nr_regs, vaddr, row);
+
+	if (!err && is_injected(arch, row))
+		row->flags |= ROW_INJECTED;
+	return err;
+}
+
 /* 0: *row is filled. -ENOENT: no table and not known. -ENODATA: a listed root. */
 static int compute(const struct arch *arch, struct binary *b, uint64_t vaddr, struct row *row)
 {
@@ -213,7 +233,7 @@ static int compute(const struct arch *arch, struct binary *b, uint64_t vaddr, st
 	/* Before .debug_frame, which has the same of it, but packed and without what a function does to stacks. */
 	if (go_row(arch, b, vaddr, row) == 0)
 		return 0;
-	err = cfi_row(b, arch->nr_regs, vaddr, row);
+	err = compute_by_table(arch, b, vaddr, row);
 	if (err != -ENOENT)
 		return err;
 	code_read(b, vaddr, &code);

@@ -504,6 +504,7 @@ const struct arch arch_x86_64 = {
 	.address_end = 1ULL << 56,
 	.address_mask = ~0ULL,
 	.sp_is_cfa_by_fp = true,
+	.red_zone = OTP_RED_ZONE,
 	.leaf_slack = 1, /* glibc's vfork has its return address in a register */
 	.frameless = frameless,
 	.known = known,

@@ -146,7 +146,7 @@ static int fake_decode_bounded(const struct runtime_attached *a, struct memory *
 	return 0;
 }
 
-static const struct runtime_ops ops = {.name = "fake", .label = "Fake", .kind = KIND_LUAJIT, .attach = fake_attach_more,
+static struct runtime_ops ops = {.name = "fake", .label = "Fake", .kind = KIND_LUAJIT, .attach = fake_attach_more,
 				       .decode = fake_decode_bounded, .frame = fake_frame_of, .library = "fake",
 				       .context = fake_context, .named = "fake.name",
 				       .epoch = fake_epoch, .code_epoch = fake_code_epoch,
@@ -246,7 +246,7 @@ static void setup(void)
 	unknown[0] = '\0';
 	walks_known = 0;
 	code_identity = (uint64_t)(uintptr_t)codes;
-	code_is_gone = code_lacks_fp = host_is_silent = false;
+	code_is_gone = code_lacks_fp = ops.leaves_fp = host_is_silent = false;
 	code_place = 0;
 	code_epoch = 0;
 	stack_walk = NULL;
@@ -954,6 +954,13 @@ START_TEST(unknown_code_without_frame_pointers_is_not_guessed_at)
 }
 END_TEST
 
+START_TEST(unknown_code_that_may_leave_the_frame_pointer_to_its_caller_is_not_guessed_at)
+{
+	code_is_gone = ops.leaves_fp = true;
+	expect_no_caller(false);
+}
+END_TEST
+
 START_TEST(code_of_a_runtime_that_is_not_known_yet_is_not_guessed_at)
 {
 	host_is_silent = true;
@@ -1201,6 +1208,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, an_epoch_that_falls_is_of_another_heap);
 	tcase_add_test(t, unknown_code_is_guessed_at);
 	tcase_add_test(t, unknown_code_without_frame_pointers_is_not_guessed_at);
+	tcase_add_test(t, unknown_code_that_may_leave_the_frame_pointer_to_its_caller_is_not_guessed_at);
 	tcase_add_test(t, code_of_a_runtime_that_is_not_known_yet_is_not_guessed_at);
 	tcase_add_test(t, a_runtimes_library_is_wanted_before_its_code_is_left);
 	tcase_add_test(t, processes_are_bounded);

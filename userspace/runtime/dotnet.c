@@ -13,6 +13,8 @@ const struct runtime_ops runtime_dotnet = {
 	.library = "libcoreclr.so",
 	.code = dotnet_code,
 	.step = dotnet_step,
+	/* Very simple methods are not in the chain of frame pointers (src/coreclr/jit/regalloc.cpp: rpMustCreateEBPFrame). */
+	.leaves_fp = true,
 };
 
 /*

@@ -304,6 +304,11 @@ struct runtime_ops {
 	 * step does not lead on then, the stack ends.
 	 */
 	bool (*lacks_fp)(const struct runtime_attached *a, uint64_t pc);
+	/*
+	 * Any code that was generated may leave the frame pointer's register to its caller, whose record would be found in place
+	 * of its own: likewise.
+	 */
+	bool leaves_fp;
 };
 
 extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl, runtime_hotspot, runtime_go,

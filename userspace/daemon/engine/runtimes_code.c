@@ -212,19 +212,25 @@ static int runtimes_step_unknown(struct runtimes *r, const struct unwind_code_fr
 }
 
 /*
- * Whether code there has something else in the frame pointer's register. Of a runtime that has not been attached to, it is
- * not known where its code lies: any that was generated may be.
+ * Whether code there has something else in the frame pointer's register, or leaves it to its caller. Of a runtime that has
+ * not been attached to, it is not known where its code lies: any that was generated may be.
  */
+static bool runtimes_slot_lacks_fp(const struct runtime_slot *s, uint64_t pc, bool generated)
+{
+	if (s->state == SLOT_REFUSED)
+		return false;
+	if (s->ops->leaves_fp && generated)
+		return true;
+	if (!s->ops->lacks_fp)
+		return false;
+	return s->state == SLOT_ASKED ? generated : s->ops->lacks_fp(&s->found->found, pc);
+}
+
 static bool runtimes_lack_fp(const struct runtimes *r, uint64_t pc, bool generated)
 {
-	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++) {
-		const struct runtime_slot *s = &r->stack_of->slot[i];
-
-		if (!s->ops->lacks_fp || s->state == SLOT_REFUSED)
-			continue;
-		if (s->state == SLOT_ASKED ? generated : s->ops->lacks_fp(&s->found->found, pc))
+	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)
+		if (runtimes_slot_lacks_fp(&r->stack_of->slot[i], pc, generated))
 			return true;
-	}
 	return false;
 }
 

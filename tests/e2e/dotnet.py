@@ -55,6 +55,14 @@ LINES = {
 }
 CALLS = ["Known.Program.Tiny(long, long)", "Known.Program.Small(object[], long, long)", "Known.Program.Calls(long)", TIMED]
 CALLED_AT = ["small", "calls", "timed"]
+# What is called by a thunk, what faulted while its handler runs, what is stopped: from the inner one out. Where a return
+# address was replaced, the stack ends.
+ODD_CALLS = {
+    "delegates": ["Known.Program.Target(long, long)", "Known.Program.Delegates(long)", TIMED],
+    "faults": ["Known.Program.Length(string)", "Known.Program.Faults(long)", TIMED],
+    "collects": ["Known.Program.Stopped(long)", "Known.Program.Collects(long)", TIMED],
+}
+HIJACKED = "[stub: hijacked return]"
 OTHER_BUILD = " with another build's PDB beside it"
 MISSING = (dotnet_runtime.Unavailable, OSError, ValueError, LookupError, struct.error, tarfile.TarError, zipfile.BadZipFile)
 # What the framework calls to sort texts, and only then; and to make them.
@@ -154,6 +162,24 @@ def judge_calls(label, samples, marks):
     lib.ok(not marks or there >= 0.99 * all_, "%s: %d of them are at their calls" % (label, there))
 
 
+def is_odd_call(stack, chain):
+    """A handler lies behind what faulted: the chain is that of the outer frames."""
+    own = [n for n in stack if n in chain]
+    if HIJACKED in stack:
+        return goes_on(chain, chain.index(own[0]), own)
+    return is_whole(stack) and (own[-3:] == chain or own == chain[1:])
+
+
+def judge_odd_calls(label, samples):
+    for what, chain in ODD_CALLS.items():
+        of = [s for s in samples if set(chain[:2]) & set(s.stack)]
+        wrong = [s for s in of if not is_odd_call(s.stack, chain)]
+        for s in wrong[:3]:
+            lib.note("%s: %s" % (label, " < ".join(s.stack)))
+        all_, n = (sum(s.count for s in x) for x in (of, wrong))
+        lib.ok(all_ > 20 and n <= 0.01 * all_, "%s: %d of %d stacks of what %s lack callers" % (label, n, all_, what))
+
+
 def judge_framework(label, samples):
     """The framework's methods are named, and of their assembly; those that sort are called by those that sort."""
     all_ = named = sorts = 0
@@ -191,6 +217,7 @@ def judge(label, samples, took, marks):
         if marks:
             judge_lines(label, leaf, leaves[leaf], marks)
     judge_calls(label, samples, marks)
+    judge_odd_calls(label, samples)
     judge_framework(label, samples)
     # Five throws, and Six changes threads, besides.
     known_program.check_shares(label, counts, {k: took[k] for k in CHAINS if k not in ("Five", "Six")})

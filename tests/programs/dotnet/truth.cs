@@ -150,6 +150,69 @@ namespace Known
             return s;
         }
 
+        // By a delegate of a static method: a thunk moves its arguments.
+        static readonly Func<long, long, long> Delegate = Target;
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static long Target(long a, long b)
+        {
+            return a * 5 + b;
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static long Delegates(long n)
+        {
+            long s = n;
+            for (long i = 0; i < n; i++)
+                s += Delegate(i, s);
+            return s;
+        }
+
+        // Its first instruction faults.
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static long Length(string none)
+        {
+            return none.Length;
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static long Handled(long n)
+        {
+            long s = n;
+            for (long i = 0; i < 10 * n; i++)
+                s += i * s;
+            return s;
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static long Faults(long n)
+        {
+            try
+            {
+                return Length(n == 0 ? "" : null) + 1;
+            }
+            catch (NullReferenceException)
+            {
+                return Handled(n) + 1;
+            }
+        }
+
+        // Is stopped by the collector wherever it is.
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static long Collects(long n)
+        {
+            object keep = null;
+            for (long i = 0; i < n; i++)
+                keep = new byte[Stopped(i) % 1000 + 1000];
+            return keep.GetHashCode();
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static long Stopped(long n)
+        {
+            return n * 3 & 1023;
+        }
+
         // Code of the framework that was compiled before.
         [MethodImpl(MethodImplOptions.NoInlining)]
         static long Framework(long n)
@@ -191,7 +254,17 @@ namespace Known
                 long got = what(Turn); // timed
                 sink += got;
             }
-            Took[name] = 10000 * (Cpu(all) - before); // to
+            lock (Took)
+                Took[name] = 10000 * (Cpu(all) - before); // to
+        }
+
+        // By two threads, each of which makes the other one stop.
+        static void Collected(long ms)
+        {
+            var thread = new Thread(() => Timed("Collects", ms, Collects));
+            thread.Start();
+            Timed("Collects", ms, Collects);
+            thread.Join();
         }
 
         public static int Main(string[] args)
@@ -211,6 +284,9 @@ namespace Known
             thread.Start();
             thread.Join();
             Timed("Calls", ms, Calls);
+            Timed("Delegates", ms, Delegates);
+            Timed("Faults", ms, Faults);
+            Collected(ms);
             Timed("Framework", ms, Framework);
             foreach (var took in Took)
                 Console.WriteLine(took.Key + " " + took.Value);

@@ -145,6 +145,27 @@ START_TEST(a_method_is_bounded_by_its_bytecodes)
 }
 END_TEST
 
+/* Addresses are those of 16 digits, and of fewer where the class is from the archive. */
+START_TEST(a_class_may_have_a_plus_in_its_name)
+{
+	static const struct { const char *class, *function; } names[] = {
+		{"org/demo/A+B", "org.demo.A+B.run()"},
+		{"org/demo/A+B+0x0000000800c03000", "org.demo.A+B.run()"},
+		{"org/demo/A$$Lambda+0x80000003b", "org.demo.A$$Lambda.run()"},
+		{"org/demo/+", "org.demo.+.run()"},
+		{"org/demo/A+0x", "org.demo.A+0x.run()"},
+		{"org/demo/A+0xface+more", "org.demo.A+0xface+more.run()"},
+		{"org/demo/A+0xfeatures", "org.demo.A+0xfeatures.run()"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		hotspot_put_method(HW_METHOD(1), names[i].class, "run", "()V", "", (const uint8_t *)"", 0);
+		ck_assert_int_eq(decode(HW_METHOD(1), HW_CACHE(1)), 0);
+		ck_assert_str_eq(function.name, names[i].function);
+	}
+}
+END_TEST
+
 START_TEST(a_method_of_another_class_by_now_is_stale)
 {
 	ck_assert_int_eq(decode(HW_METHOD(0), HW_CACHE(1)), -ESTALE);
@@ -1752,6 +1773,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_method_has_class_signature_file_and_lines);
 	tcase_add_test(t, a_hidden_class_is_without_its_address);
 	tcase_add_test(t, a_method_is_bounded_by_its_bytecodes);
+	tcase_add_test(t, a_class_may_have_a_plus_in_its_name);
 	tcase_add_test(t, a_method_of_another_class_by_now_is_stale);
 	tcase_add_test(t, a_method_of_code_that_is_gone_is_stale);
 	tcase_add_test(t, a_method_without_its_texts_is_stale);

@@ -158,10 +158,23 @@ static void signature_add(const char *s, struct text *to)
 	text_add(to, ")", 1);
 }
 
-/* Packages are divided by dots; a hidden class has its address behind its name, which differs with each run. */
+/*
+ * A hidden class, of 15 and later, has its address behind its name, which differs with each run (classFileParser.cpp,
+ * mangle_hidden_class_name: "+0x" and digits, fewer of a class from the archive). Any other plus is the program's own.
+ */
+static size_t class_length(const char *name)
+{
+	const char *plus = strrchr(name, '+');
+
+	if (!plus || strncmp(plus, "+0x", 3) || !plus[3] || plus[3 + strspn(plus + 3, "0123456789abcdef")])
+		return strlen(name);
+	return (size_t)(plus - name);
+}
+
+/* Packages are divided by dots. */
 static void class_add(char *name, struct text *to)
 {
-	size_t len = strcspn(name, "+");
+	const size_t len = class_length(name);
 
 	for (size_t i = 0; i < len; i++)
 		if (name[i] == '/')

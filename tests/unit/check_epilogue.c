@@ -28,7 +28,7 @@ static const struct {
 	{"push 8(%rax)", {0xff, 0x70, 8}, 3, INSN_PUSH, X86_NONE, X86_NONE, 8},
 	{"add $0x38,%rsp", {0x48, 0x83, 0xc4, 0x38}, 4, INSN_SP_ADD, X86_SP, X86_NONE, 0x38},
 	{"sub $0x98,%rsp", {0x48, 0x81, 0xec, 0x98, 0, 0, 0}, 7, INSN_SP_ADD, X86_SP, X86_NONE, -0x98},
-	{"and $-32,%rsp", {0x48, 0x83, 0xe4, 0xe0}, 4, INSN_SP_LOST, X86_SP, X86_NONE, 0},
+	{"and $-32,%rsp", {0x48, 0x83, 0xe4, 0xe0}, 4, INSN_SP_LOST, X86_SP, X86_NONE, -32},
 	{"cmp $8,%rsp", {0x48, 0x83, 0xfc, 8}, 4, INSN_OTHER, X86_NONE, X86_NONE, 0},
 	{"lea -0x28(%rbp),%rsp", {0x48, 0x8d, 0x65, 0xd8}, 4, INSN_SP_SET, X86_BP, X86_NONE, -0x28},
 	{"lea 8(%rsp),%rsp", {0x48, 0x8d, 0x64, 0x24, 8}, 5, INSN_SP_ADD, X86_SP, X86_NONE, 8},

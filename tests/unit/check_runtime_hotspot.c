@@ -943,18 +943,32 @@ END_TEST
 /* As what saves registers of vectors, or aligns the stack for a call. */
 START_TEST(where_nobody_knows_how_much_was_taken_the_caller_is_unknown)
 {
-	/* sub rsp, 256; call +0; add rsp, 256; and rsp, -16; call +0; mov rsp, rbx; nop */
-	read_with("\x48\x81\xec\0\x01\0\0\xe8\0\0\0\0\x48\x81\xc4\0\x01\0\0\x48\x83\xe4\xf0\xe8\0\0\0\0\x48\x8b\xe3\x90", 32);
+	/* sub rsp, 256; call +0; add rsp, 256; push rax; and rsp, -16; call +0; mov rsp, rbx; nop */
+	read_with("\x48\x81\xec\0\x01\0\0\xe8\0\0\0\0\x48\x81\xc4\0\x01\0\0\x50\x48\x83\xe4\xf0\xe8\0\0\0\0\x48\x8b\xe3\x90", 33);
 	expect_words(7, true, 32);
 	expect_words(12, false, 32);
 	expect_words(19, true, 0);
-	expect_unknown(23, true);
-	expect_unknown(28, false);
-	expect_words(31, true, 0);
+	expect_unknown(24, true);
+	expect_unknown(29, false);
+	expect_words(32, true, 0);
 	/* sub rsp, 1 MiB; nop; mov rsp, rbx; nop */
 	read_with("\x48\x81\xec\0\0\x10\0\x90\x48\x8b\xe3\x90", 12);
 	expect_unknown(7, true);
 	expect_words(11, true, 0);
+}
+END_TEST
+
+/* As a native method does before it waits for a safepoint (sharedRuntime_x86_64.cpp, generate_native_wrapper). */
+START_TEST(a_frame_that_is_aligned_already_stays_as_it_is)
+{
+	/* mov r12, rsp; and rsp, -16; call +0; mov rsp, r12; nop; and rsp, -32; call +0 */
+	read_with("\x4c\x8b\xe4\x48\x83\xe4\xf0\xe8\0\0\0\0\x49\x8b\xe4\x90\x48\x83\xe4\xe0\xe8\0\0\0\0", 25);
+	expect_words(7, true, 0);
+	expect_words(12, false, 0);
+	expect_words(15, true, 0);
+	at_rsp(40);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 20, true), -ENOENT);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, PUSHES + 25, false), -ENOENT);
 }
 END_TEST
 
@@ -1818,6 +1832,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, words_that_compiled_code_takes_for_a_while_lie_beneath_its_frame);
 	tcase_add_test(t, where_nobody_knows_how_much_was_taken_the_caller_is_unknown);
 	tcase_add_test(t, code_of_no_method_is_known_by_its_instructions);
+	tcase_add_test(t, a_frame_that_is_aligned_already_stays_as_it_is);
 	tcase_add_test(t, pushed_arguments_are_taken_away_by_who_is_called);
 	tcase_add_test(t, what_was_pushed_before_the_arguments_stays_there);
 	tcase_add_test(t, behind_a_jump_there_is_what_others_lead_there_with);

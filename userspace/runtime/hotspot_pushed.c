@@ -157,6 +157,17 @@ static void pushed_move(struct hotspot_pushed *p, const struct x86_insn *i, uint
 		pushed_add(p, -i->n / 8, end);
 }
 
+/* Frames of compiled code are aligned (StackAlignmentInBytes), and those that it enters by an adapter. */
+#define ALIGNMENT 16
+
+/* Whether what aligns the stack leaves it where it is. */
+static bool pushed_is_aligned(const struct hotspot_pushed *p, const struct x86_insn *i)
+{
+	const uint64_t words = p->now.words, frame = p->made->code.word[HOTSPOT_FRAME];
+
+	return i->n == -ALIGNMENT && words <= HOTSPOT_RANGE_WORDS && (frame + 8 * words) % ALIGNMENT == 0;
+}
+
 static void pushed_apply(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
 {
 	switch (i->kind) {
@@ -181,7 +192,7 @@ static void pushed_apply(struct hotspot_pushed *p, const struct x86_insn *i, uin
 		pushed_change(p, 0, end);
 		break;
 	case INSN_SP_LOST: /* or what is left of an instruction that C1 has put a jump in place of (PatchingStub) */
-		if (p->reached)
+		if (p->reached && !pushed_is_aligned(p, i))
 			pushed_lose(p, end);
 		break;
 	case INSN_LEAVE:

@@ -33,7 +33,7 @@ enum insn_kind {
 	INSN_BRANCH,  /* the same, on a condition */
 	INSN_RET,     /* arm64: to reg */
 	INSN_END,     /* control leaves for an unknown place: n of enum insn_end */
-	INSN_SP_LOST, /* the stack pointer becomes unknown */
+	INSN_SP_LOST, /* the stack pointer becomes unknown; n: it keeps these bits alone, 0: it may become anything */
 };
 
 enum insn_end { INSN_TRAP, INSN_BY_VARIABLE, INSN_BY_REGISTER }; /* variable: at an address that the code holds */

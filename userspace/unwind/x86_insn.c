@@ -293,7 +293,7 @@ static void group_1(const struct decoder *d, struct x86_insn *i)
 	if (op == 0 || op == 5)
 		say(i, INSN_SP_ADD, X86_SP, op ? -d->imm : d->imm);
 	else
-		say(i, INSN_SP_LOST, X86_SP, 0);
+		say(i, INSN_SP_LOST, X86_SP, op == 4 ? d->imm : 0);
 }
 
 /* Group 5: inc, dec, call, far call, jmp, far jmp, push. */

@@ -1373,6 +1373,49 @@ START_TEST(the_handler_is_an_offset_or_an_address)
 }
 END_TEST
 
+static void put_unsafe_blob(const char *name, uint32_t words, const void *code, size_t len)
+{
+	put(WORLD + 0x700, name, strlen(name) + 1);
+	put32(HW_BLOB + 0x14, (uint32_t)-1); /* frame_never_safe */
+	put32(HW_BLOB + 0x1c, words);
+	put(HW_CODE, code, len);
+	memset(&made, 0, sizeof(made));
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+}
+
+/* A poll has pushed anything in place of the return address (sharedRuntime_x86_64.cpp, generate_handler_blob). */
+START_TEST(where_nobody_tells_when_a_frame_is_there_callers_alone_are_known)
+{
+	/* push rbx; push rbp; mov rbp, rsp; pushf; sub rsp, 16; mov [rbp + 8], rbx; call +0; add rsp, 24; pop rbp; ret */
+	put_unsafe_blob("SafepointBlob", 6, "\x53\x55\x48\x8b\xec\x9c\x48\x83\xec\x10\x48\x89\x5d\x08\xe8\0\0\0\0\x48\x83\xc4\x18\x5d\xc3", 25);
+	for (uint64_t at = 0; at < 25; at++) {
+		at_rsp(6);
+		stack[0] = HW_CODE + 5;
+		ck_assert_int_eq(step_at(HOTSPOT_COMPILED, at, true), -ENOENT);
+	}
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, 19, false), 0);
+	ck_assert_uint_eq(step.sp, STACK + 8 * 6);
+}
+END_TEST
+
+/* OpenJDK, runtime_x86_64.cpp, generate_exception_blob: the return address is pushed first, and taken away last. */
+START_TEST(what_handles_an_exception_has_its_frame_up_to_where_it_is_taken_down)
+{
+	/* push rdx; sub rsp, 8; mov [rsp], rbp; call +0; mov rbp, [rsp]; add rsp, 8; pop rdx; jmp r8 */
+	put_unsafe_blob("ExceptionBlob", 2, "\x52\x48\x83\xec\x08\x48\x89\x2c\x24\xe8\0\0\0\0\x48\x8b\x2c\x24\x48\x83\xc4\x08\x5a\x41\xff\xe0", 26);
+	for (uint64_t at = 0; at < 26; at++) {
+		const bool there = at >= 5 && at <= 18;
+
+		at_rsp(2);
+		ck_assert_int_eq(step_at(HOTSPOT_COMPILED, at, true), there ? 0 : -ENOENT);
+		ck_assert(!there || step.sp == STACK + 16);
+	}
+	at_rsp(2);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, 14, false), 0);
+	ck_assert_uint_eq(step.fp, 0xcc);
+}
+END_TEST
+
 START_TEST(a_frame_whose_caller_would_be_no_code_of_java_is_not_left)
 {
 	static const uint64_t wrong[] = {0, 0x401000, HW_HEAP + HW_HEAP_BYTES};
@@ -1828,6 +1871,8 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_compiled_frame_is_left_at_each_of_its_instructions);
 	tcase_add_test(t, a_frame_that_is_given_up_has_kept_where_it_was);
 	tcase_add_test(t, the_handler_is_an_offset_or_an_address);
+	tcase_add_test(t, where_nobody_tells_when_a_frame_is_there_callers_alone_are_known);
+	tcase_add_test(t, what_handles_an_exception_has_its_frame_up_to_where_it_is_taken_down);
 	tcase_add_loop_test(t, a_frame_whose_caller_would_be_no_code_of_java_is_not_left, 0, 3);
 	tcase_add_test(t, words_that_compiled_code_takes_for_a_while_lie_beneath_its_frame);
 	tcase_add_test(t, where_nobody_knows_how_much_was_taken_the_caller_is_unknown);

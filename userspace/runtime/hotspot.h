@@ -260,6 +260,11 @@ int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bo
 
 /* hotspot_prologue.c: fills the words of a HOTSPOT_COMPILED region by its instructions. */
 void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uint64_t frame, struct runtime_code_made *ret);
+/*
+ * Likewise, of a blob whose frame is said to be never safe (codeBlob.hpp, SingletonBlob): its callees' callers are known, and
+ * a thread's own pc where the frame is made at once, until it is taken down.
+ */
+void hotspot_frame_words_of_callers(struct memory *m, uint64_t code, uint64_t frame, struct runtime_code_made *ret);
 
 /* hotspot_step.c */
 int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,

@@ -241,7 +241,10 @@ static int hotspot_describe(const struct hotspot *h, struct memory *m, const str
 	c->kind = HOTSPOT_COMPILED;
 	if (hotspot_is_nmethod(b->name))
 		return hotspot_nmethod(h, m, b->at, b->name[1] == 'a', complete, 8ULL * (uint64_t)b->frame, ret);
-	hotspot_frame_words(m, b->code, complete, 8ULL * (uint64_t)b->frame, ret);
+	if (b->complete < 0)
+		hotspot_frame_words_of_callers(m, b->code, 8ULL * (uint64_t)b->frame, ret);
+	else
+		hotspot_frame_words(m, b->code, complete, 8ULL * (uint64_t)b->frame, ret);
 	hotspot_name(c, "", b->name);
 	return 0;
 }

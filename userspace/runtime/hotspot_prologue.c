@@ -15,6 +15,7 @@
 #include "unwind/x86_insn.h"
 
 #define PROLOGUE_MAX 512
+#define UNSAFE_PROLOGUE_MAX 16u /* of a blob whose frame is never safe */
 #define SCAN_MAX     (256u << 10)
 #define PIECE	     4096u
 #define OVERLAP	     256u /* an epilogue is shorter */
@@ -43,6 +44,8 @@ static uint32_t store_of_rbp(const uint8_t *at, size_t left)
 {
 	if (left < 5 || at[0] != 0x48 || at[1] != 0x89)
 		return 0;
+	if (at[2] == 0x2c && at[3] == 0x24)
+		return 4;
 	if (at[2] == 0x6c && at[3] == 0x24)
 		return 5;
 	return at[2] == 0xac && at[3] == 0x24 ? 8 : 0;
@@ -228,4 +231,31 @@ void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uin
 	if (len && !memory_read(m, code, bytes, len))
 		hotspot_prologue(bytes, len, frame, c);
 	hotspot_epilogues(m, code, size, frame, made);
+}
+
+/* Where the stack pointer is moved next, by an add or a sub. */
+static uint32_t hotspot_next_move(const uint8_t *code, size_t len, uint32_t at)
+{
+	struct x86_insn i;
+
+	while (at < len && !x86_decode(code + at, len - at, &i) && i.kind != INSN_SP_ADD)
+		at += i.len;
+	return at;
+}
+
+void hotspot_frame_words_of_callers(struct memory *m, uint64_t code, uint64_t frame, struct runtime_code_made *ret)
+{
+	struct runtime_code *c = &ret->code;
+	const size_t len = MIN(c->end - code, (uint64_t)PROLOGUE_MAX);
+	uint8_t bytes[PROLOGUE_MAX];
+	uint32_t made, down = 0;
+
+	c->word[HOTSPOT_FRAME] = frame;
+	if (len && !memory_read(m, code, bytes, len))
+		hotspot_prologue(bytes, MIN(len, (size_t)UNSAFE_PROLOGUE_MAX), frame, c);
+	made = (uint32_t)c->word[HOTSPOT_MADE];
+	if (made)
+		down = hotspot_next_move(bytes, len, made);
+	hotspot_range_add(ret, &(struct hotspot_range){.end = MAX(made, 1u), .words = HOTSPOT_RANGE_UNKNOWN});
+	hotspot_range_untold(c, down + 1, true);
 }

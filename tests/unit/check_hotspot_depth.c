@@ -160,6 +160,12 @@ START_TEST(a_frame_pointer_with_a_value_of_its_own_leads_nowhere)
 	follow("\x55\x48\x89\xe5\x48\x8d\x68\x08\x90\xc9\xc3", 11);
 	expect(8, 16, 16);
 	expect(10, 0, 0);
+	/* push rbp; mov rbp, rsp; push rbp; push rax; mov rbp, [rsp + 8]; add rsp, 16; pop rbp; ret */
+	follow("\x55\x48\x89\xe5\x55\x50\x48\x8b\x6c\x24\x08\x48\x83\xc4\x10\x5d\xc3", 17);
+	expect(6, 32, 16);
+	expect(11, 32, 16);
+	expect(15, 16, 16);
+	expect(16, 8, 0);
 	/* push rbp; mov rbp, rsp; vpxor ymm0, ymm0, ymm0; leave; ret */
 	follow("\x55\x48\x89\xe5\xc5\xfd\xef\xc0\xc9\xc3", 10);
 	expect(8, 16, 16);

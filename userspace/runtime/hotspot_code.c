@@ -199,6 +199,21 @@ static int hotspot_by_hand(const struct hotspot *h, struct memory *m, const stru
 	return 0;
 }
 
+/*
+ * Code that is called and saves all registers: in a frame with a frame pointer, in many steps (sharedRuntime_x86_64.cpp,
+ * RegisterSaver). A poll that is no return has no return address yet, and begins otherwise; what gives frames up takes
+ * them away itself.
+ */
+static bool hotspot_saves_all(struct memory *m, const struct blob *b)
+{
+	static const uint8_t mov[] = {0x48, 0x8b, 0xec}, mov_2[] = {0x48, 0x89, 0xe5};
+	uint8_t code[5]; /* push rbp; mov rbp, rsp; pushf */
+
+	if ((b->complete < 0 && strcmp(b->name, "SafepointBlob") != 0) || memory_read(m, b->code, code, sizeof(code)))
+		return false;
+	return code[0] == 0x55 && (!memcmp(code + 1, mov, 3) || !memcmp(code + 1, mov_2, 3)) && code[4] == 0x9c;
+}
+
 static bool hotspot_is_nmethod(const char *name)
 {
 	return !strcmp(name, "nmethod") || !strcmp(name, "native nmethod");
@@ -236,7 +251,7 @@ static int hotspot_describe(const struct hotspot *h, struct memory *m, const str
 		return hotspot_codelet(h, m, pc, c);
 	if (!hotspot_is_nmethod(b->name))
 		c->identity[1] = hotspot_blob_identity(m, b);
-	if (b->frame <= 0 || hotspot_is_c1_stub(b->name))
+	if (b->frame <= 0 || hotspot_is_c1_stub(b->name) || (!hotspot_is_nmethod(b->name) && hotspot_saves_all(m, b)))
 		return hotspot_by_hand(h, m, b, pc, c);
 	c->kind = HOTSPOT_COMPILED;
 	if (hotspot_is_nmethod(b->name))

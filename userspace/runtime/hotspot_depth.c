@@ -169,6 +169,15 @@ static void depth_take_back(struct depth *d, uint32_t from)
 	d->saved = d->fp = 0;
 }
 
+/* From elsewhere it is a value of its own. */
+static void depth_load(struct depth *d, uint32_t from)
+{
+	if (d->saved && !d->by_fp && d->saved != from)
+		d->fp = 0;
+	else
+		depth_take_back(d, from);
+}
+
 static void depth_push(struct depth *d, const struct x86_insn *i)
 {
 	d->depth += (uint32_t)i->n;
@@ -272,7 +281,7 @@ static void depth_apply(struct depth *d, const struct x86_insn *i)
 		break;
 	case INSN_LOAD:
 		if (i->reg == X86_BP)
-			depth_take_back(d, i->base == X86_SP ? d->depth - (uint32_t)i->n : 0);
+			depth_load(d, i->base == X86_SP ? d->depth - (uint32_t)i->n : 0);
 		break;
 	default:
 		depth_use_fp(d, i);

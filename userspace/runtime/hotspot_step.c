@@ -354,6 +354,8 @@ static int hotspot_step_by_depth(const struct hotspot *h, const struct runtime_c
 	if (!d.by_fp && !d.by_kept && d.saved) {
 		ret->flags |= RUNTIME_STEP_FP;
 		err = at->load(at->ctx, ret->sp - d.saved, &ret->fp) ? -EFAULT : 0;
+		if (!err && IN_HEAP(at, ret->fp))
+			ret->fp = ret->sp - d.saved + 8 * ret->fp;
 	}
 	if (c->kind == HOTSPOT_SUBTYPE)
 		ret->sp += 8ULL * HOTSPOT_ARGUMENTS;

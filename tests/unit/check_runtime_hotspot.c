@@ -1508,6 +1508,36 @@ START_TEST(a_method_that_is_being_entered_has_no_frame_yet)
 }
 END_TEST
 
+/* Interpreted code calls all of its methods at one place, and returns from all to one: callers' return addresses are the same. */
+START_TEST(the_frame_of_an_interpreted_caller_is_not_that_of_the_method_being_entered)
+{
+	at_rsp(2);
+	regs[0] = stack[11] = HW_CODE + 9;
+	regs[6] = STACK + 8 * 10;
+	regs[13] = STACK + 16;
+	regs[3] = HW_METHOD(0);
+	ck_assert_int_eq(step_at(HOTSPOT_ENTRY, 0, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 9);
+	ck_assert_uint_eq(step.sp, STACK + 16);
+	ck_assert_uint_eq(step.fp, STACK + 8 * 10);
+	ck_assert_uint_eq(step.own.key, HW_METHOD(0));
+}
+END_TEST
+
+START_TEST(a_method_without_locals_has_the_callers_stack_pointer_once_it_took_the_return_address)
+{
+	at_rsp(2);
+	regs[0] = HW_CODE + 9;
+	regs[13] = STACK;
+	regs[3] = HW_METHOD(0);
+	ck_assert_int_eq(step_at(HOTSPOT_ENTRY, 0, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 9);
+	ck_assert_uint_eq(step.sp, STACK);
+	ck_assert_uint_eq(step.fp, 0xbb);
+	ck_assert_uint_eq(step.own.key, HW_METHOD(0));
+}
+END_TEST
+
 START_TEST(an_adapter_has_the_callers_stack_pointer_once_it_took_the_return_address)
 {
 	at_rsp(2);
@@ -1928,6 +1958,8 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_range_may_be_longer_than_its_entry);
 	tcase_add_test(t, an_interpreted_frame_says_its_method_and_bytecode);
 	tcase_add_test(t, a_method_that_is_being_entered_has_no_frame_yet);
+	tcase_add_test(t, the_frame_of_an_interpreted_caller_is_not_that_of_the_method_being_entered);
+	tcase_add_test(t, a_method_without_locals_has_the_callers_stack_pointer_once_it_took_the_return_address);
 	tcase_add_test(t, an_adapter_that_has_its_caller_mended_knows_where_the_return_address_lies);
 	tcase_add_test(t, an_adapter_has_the_callers_stack_pointer_once_it_took_the_return_address);
 	tcase_add_test(t, a_frame_whose_words_are_being_pushed_is_of_the_method_in_its_register);

@@ -110,6 +110,13 @@ static bool hotspot_step_has_sender(const struct runtime_place *at)
 	return at->exact && hotspot_step_has(at, R13) && sender % 8 == 0 && sender > sp && sender - sp <= LOCALS_MAX;
 }
 
+/* Without words of its own on the stack, the stack pointer is that of the caller once the return address was taken. */
+static bool hotspot_step_has_taken(const struct hotspot *h, const struct runtime_place *at)
+{
+	return at->exact && hotspot_step_has(at, RAX) && hotspot_step_is_code(h, at->reg[RAX]) && hotspot_step_has(at, R13) &&
+	       at->reg[R13] == at->reg[RSP];
+}
+
 /* The return address is at the top of the stack, or has been taken from there to rax. */
 static int hotspot_step_entry(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
 {
@@ -128,12 +135,15 @@ static int hotspot_step_entry(const struct hotspot *h, const struct runtime_plac
 	return 0;
 }
 
-/* The frame's words below the frame pointer are pushed one by one; the return address is in rax until the method runs. */
+/*
+ * The frame's words below the frame pointer are pushed one by one; the return address is in rax until the method runs. An
+ * interpreted caller's frame, which has the same return address if another one called that, is above its stack pointer.
+ */
 static bool hotspot_step_frame_begun(const struct runtime_place *at)
 {
 	uint64_t pc, fp = at->reg[RBP];
 
-	return hotspot_step_has(at, RBP) && fp >= at->reg[RSP] && fp - at->reg[RSP] <= 128 &&
+	return hotspot_step_has(at, RBP) && fp >= at->reg[RSP] && fp < at->reg[R13] && fp - at->reg[RSP] <= 128 &&
 	       at->load(at->ctx, fp + 8, &pc) == 0 && pc == at->reg[RAX];
 }
 
@@ -157,7 +167,7 @@ static int hotspot_step_method_entry(const struct hotspot *h, const struct runti
 	bool half = hotspot_step_is_half_made(h, at);
 	int err;
 
-	if (!hotspot_step_has_sender(at)) {
+	if (!hotspot_step_has_sender(at) && !hotspot_step_has_taken(h, at)) {
 		err = hotspot_step_interpreted(h, at, ret);
 		if (!err && half)
 			hotspot_step_own_entered(at, ret);
@@ -202,8 +212,7 @@ static int hotspot_step_adapter(const struct hotspot *h, const struct runtime_pl
 		return hotspot_step_frameless(at, 8, ret);
 	if (taken && hotspot_step_mended(h, at, ret) == 0)
 		return 0;
-	/* Without arguments on the stack, the stack pointer is that of the caller once the return address was taken. */
-	if ((hotspot_step_has_sender(at) || (taken && at->reg[R13] == at->reg[RSP])) && hotspot_step_entry(h, at, ret) == 0)
+	if ((hotspot_step_has_sender(at) || hotspot_step_has_taken(h, at)) && hotspot_step_entry(h, at, ret) == 0)
 		return 0;
 	return hotspot_step_frameless(at, 8, ret);
 }

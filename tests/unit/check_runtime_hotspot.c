@@ -1387,7 +1387,8 @@ static void put_unsafe_blob(const char *name, uint32_t words, const void *code, 
 START_TEST(where_nobody_tells_when_a_frame_is_there_callers_alone_are_known)
 {
 	/* push rbx; push rbp; mov rbp, rsp; pushf; sub rsp, 16; mov [rbp + 8], rbx; call +0; add rsp, 24; pop rbp; ret */
-	put_unsafe_blob("SafepointBlob", 6, "\x53\x55\x48\x8b\xec\x9c\x48\x83\xec\x10\x48\x89\x5d\x08\xe8\0\0\0\0\x48\x83\xc4\x18\x5d\xc3", 25);
+	put_unsafe_blob("SafepointBlob", 6, "\x53\x55\x48\x8b\xec\x9c\x48\x83\xec\x10\x48\x89\x5d\x08\xe8\0\0\0\0\x48\x83\xc4\x18"
+			"\x5d\xc3", 25);
 	for (uint64_t at = 0; at < 25; at++) {
 		at_rsp(6);
 		stack[0] = HW_CODE + 5;
@@ -1402,10 +1403,13 @@ END_TEST
 START_TEST(what_saves_all_registers_is_left_at_each_of_its_instructions)
 {
 	/* push rbp; mov rbp, rsp; pushf; sub rsp, 24; call +0; mov rbp, [rsp]; add rsp, 24; popf; pop rbp; jmp rax */
-	static const char code[] = "\x55\x48\x8b\xec\x9c\x48\x83\xec\x18\xe8\0\0\0\0\x48\x8b\x2c\x24\x48\x83\xc4\x18\x9d\x5d\xff\xe0";
+	static const char code[] = "\x55\x48\x8b\xec\x9c\x48\x83\xec\x18\xe8\0\0\0\0\x48\x8b\x2c\x24\x48\x83\xc4\x18\x9d\x5d"
+				   "\xff\xe0";
 	static const char *const names[] = {"resolve_static_call", "SafepointBlob"};
 	static const int32_t complete[] = {14, -1};
-	static const struct { uint32_t offset, words; } at[] = {{0, 1}, {1, 2}, {4, 2}, {5, 3}, {9, 6}, {14, 6}, {18, 6}, {22, 3}, {23, 2}, {24, 1}};
+	static const struct { uint32_t offset, words; } at[] = {
+		{0, 1}, {1, 2}, {4, 2}, {5, 3}, {9, 6}, {14, 6}, {18, 6}, {22, 3}, {23, 2}, {24, 1},
+	};
 
 	put(WORLD + 0x700, names[_i], strlen(names[_i]) + 1);
 	put32(HW_BLOB + 0x14, (uint32_t)complete[_i]);
@@ -1430,7 +1434,8 @@ END_TEST
 START_TEST(what_handles_an_exception_has_its_frame_up_to_where_it_is_taken_down)
 {
 	/* push rdx; sub rsp, 8; mov [rsp], rbp; call +0; mov rbp, [rsp]; add rsp, 8; pop rdx; jmp r8 */
-	put_unsafe_blob("ExceptionBlob", 2, "\x52\x48\x83\xec\x08\x48\x89\x2c\x24\xe8\0\0\0\0\x48\x8b\x2c\x24\x48\x83\xc4\x08\x5a\x41\xff\xe0", 26);
+	put_unsafe_blob("ExceptionBlob", 2, "\x52\x48\x83\xec\x08\x48\x89\x2c\x24\xe8\0\0\0\0\x48\x8b\x2c\x24\x48\x83\xc4\x08\x5a"
+			"\x41\xff\xe0", 26);
 	for (uint64_t at = 0; at < 26; at++) {
 		const bool there = at >= 5 && at <= 18;
 

@@ -311,6 +311,25 @@ START_TEST(a_kept_stack_pointer_leads_back_from_another_stack)
 }
 END_TEST
 
+/* Until Go 1.16. */
+START_TEST(a_frame_pointer_that_was_restored_keeps_no_stack_pointer)
+{
+	static const uint8_t ends[] = {0x48, 0x8b, 0x6c, 0x24, 16, 0x48, 0x83, 0xc4, 0x18, 0xc3};
+	struct row row;
+
+	open_as(GO_1_2);
+	memcpy(file.tiny.image + TINY_CODE + 0x49, (const uint8_t[]){0x48, 0x89, 0xe5}, 3);
+	memcpy(file.tiny.image + TINY_CODE + 0x60, ends, sizeof(ends));
+	rename_function("runtime.nanotime1");
+	ck_assert_int_eq(go_row(&arch_x86_64, binary, TINY_CODE + 0x60, &row), 0);
+	ck_assert_int_eq(row.cfa_reg, 6);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x65).cfa_reg, 7);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x69).cfa_reg, 7);
+	ck_assert_int_eq(go_row(&arch_x86_64, binary, TINY_CODE + 0x6a, &row), 0);
+	ck_assert_int_eq(row.cfa_reg, 6);
+}
+END_TEST
+
 START_TEST(a_frame_pointer_is_no_kept_stack_pointer)
 {
 	open_as(GO_1_2);
@@ -318,6 +337,105 @@ START_TEST(a_frame_pointer_is_no_kept_stack_pointer)
 	memcpy(file.tiny.image + TINY_CODE + 0x50, (const uint8_t[]){0xe8, 1, 2, 3, 4}, 5);
 	rename_function("runtime.nanotime1");
 	ck_assert_int_eq(row_at(TINY_CODE + 0x54).flags, ROW_SWITCHED);
+}
+END_TEST
+
+/* asmcgocall on a stack of the thread: it aligns its stack pointer, and saves the one that it came with. */
+START_TEST(a_saved_stack_pointer_leads_back_on_the_same_stack)
+{
+	static const uint8_t saves[] = {0x48, 0x89, 0xe2, 0xe8, 1, 2, 3, 4},
+			     loads[][8] = {{0x48, 0x8b, 0x34, 0x24, 0x48, 0x89, 0xf4}, {0x48, 0x8b, 0x74, 0x24, 40, 0x48, 0x89, 0xf4}};
+	struct row row;
+
+	open_as(GO_1_20);
+	memcpy(file.tiny.image + TINY_CODE + 0x4d, saves, sizeof(saves));
+	memcpy(file.tiny.image + TINY_CODE + 0x55, loads[_i], sizeof(loads[_i]));
+	set_flags(8, GO_WRITES_SP);
+	ck_assert_int_eq(go_row(&arch_x86_64, binary, TINY_CODE + 0x54, &row), 0);
+	ck_assert_int_eq(row.flags, 0);
+	ck_assert_int_eq(row.cfa_kind, CFA_DEREF);
+	ck_assert_int_eq(row.cfa_reg, 7);
+	ck_assert_int_eq(row.cfa_n, _i ? 40 : 0);
+	ck_assert_int_eq(row.cfa_add, 32);
+	ck_assert_int_eq(row.reg[RIP].n, -8);
+	/* Another register than that which was loaded; nothing was saved. */
+	file.tiny.image[TINY_CODE + 0x55 + (_i ? 7 : 6)] = 0xfc;
+	reopen();
+	ck_assert_int_eq(row_at(TINY_CODE + 0x54).flags, ROW_SWITCHED);
+	file.tiny.image[TINY_CODE + 0x55 + (_i ? 7 : 6)] = 0xf4;
+	file.tiny.image[TINY_CODE + 0x4d] = 0x4c;
+	reopen();
+	ck_assert_int_eq(row_at(TINY_CODE + 0x54).flags, ROW_SWITCHED);
+}
+END_TEST
+
+/* By which code of the other calling convention calls it. */
+START_TEST(a_wrapper_of_what_leaves_its_stack_does_not)
+{
+	open_as(GO_1_20);
+	memcpy(file.tiny.image + TINY_CODE + 0x50, (const uint8_t[]){0xe8, 1, 2, 3, 4}, 5);
+	rename_function("runtime.asmcgocall");
+	set_flags(22, 0);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x54).flags, 0);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x54).cfa_n, 32);
+	set_flags(8, GO_WRITES_SP);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x54).flags, ROW_SWITCHED);
+}
+END_TEST
+
+/* Go 1.16 has no flags, Go 1.17 has both. */
+START_TEST(a_wrapper_is_known_by_its_number_where_flags_may_lack)
+{
+	open_as(GO_1_16);
+	memcpy(file.tiny.image + TINY_CODE + 0x50, (const uint8_t[]){0xe8, 1, 2, 3, 4}, 5);
+	rename_function("runtime.asmcgocall");
+	file.tiny.image[file.function[1] + 40] = 2;
+	reopen();
+	ck_assert_int_eq(row_at(TINY_CODE + 0x54).flags, ROW_SWITCHED);
+	file.tiny.image[file.function[1] + 40] = 22;
+	reopen();
+	ck_assert_int_eq(row_at(TINY_CODE + 0x54).flags, 0);
+}
+END_TEST
+
+/* systemstack calls what saves its goroutine's registers before it leaves. */
+START_TEST(what_is_called_before_a_stack_is_left_returns_to_it)
+{
+	static const uint8_t leaves[] = {0xe8, 1, 2, 3, 4, 0x48, 0x8b, 0x62, 0x38, 0xff, 0xd7, 0x48, 0x8b, 0x60, 0x38};
+
+	open_as(GO_1_20);
+	memcpy(file.tiny.image + TINY_CODE + 0x50, leaves, sizeof(leaves));
+	set_flags(20, GO_WRITES_SP);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x54).flags, 0);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x55).flags, 0);
+	/* Between the two, wherever it is. */
+	ck_assert_int_eq(row_at(TINY_CODE + 0x59).flags, ROW_SWITCHED);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x5a).flags, ROW_SWITCHED);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x5b).flags, ROW_SWITCHED);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x5f).flags, ROW_GUESS);
+	/* Until Go 1.20 the stack that it goes to is made first. */
+	memcpy(file.tiny.image + TINY_CODE + 0x55, (const uint8_t[]){0x90, 0x48, 0x89, 0xdc}, 4);
+	reopen();
+	ck_assert_int_eq(row_at(TINY_CODE + 0x56).flags, 0);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x59).flags, ROW_SWITCHED);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x5b).flags, ROW_SWITCHED);
+	/* asmcgocall goes back to where it was by a register. */
+	memcpy(file.tiny.image + TINY_CODE + 0x5b, (const uint8_t[]){0x48, 0x89, 0xf4, 0x90}, 4);
+	reopen();
+	ck_assert_int_eq(row_at(TINY_CODE + 0x5b).flags, ROW_SWITCHED);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x5e).flags, ROW_GUESS);
+}
+END_TEST
+
+/* Its frame is a copy, on a stack that was left: until Go 1.17 at the first instruction of systemstack_switch. */
+START_TEST(what_calls_back_returns_to_where_its_stack_was_left)
+{
+	open_as(_i ? GO_1_2 : GO_1_20);
+	if (!_i)
+		set_flags(15, 0);
+	rename_function(_i ? "runtime.cgocallback_gofunc" : "runtime.cgocallback.abi0");
+	ck_assert_int_eq(row_at(TINY_CODE + 0x48).flags, ROW_INJECTED);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x48).reg[RIP].n, -8);
 }
 END_TEST
 
@@ -364,7 +482,13 @@ Suite *go_table_suite(void)
 	tcase_add_test(t, what_a_signal_has_called_was_not_called_from_its_caller);
 	tcase_add_test(t, what_leaves_its_stack_says_so_where_it_calls);
 	tcase_add_loop_test(t, a_kept_stack_pointer_leads_back_from_another_stack, 0, 3);
+	tcase_add_test(t, a_frame_pointer_that_was_restored_keeps_no_stack_pointer);
 	tcase_add_test(t, a_frame_pointer_is_no_kept_stack_pointer);
+	tcase_add_loop_test(t, a_saved_stack_pointer_leads_back_on_the_same_stack, 0, 2);
+	tcase_add_test(t, a_wrapper_of_what_leaves_its_stack_does_not);
+	tcase_add_test(t, a_wrapper_is_known_by_its_number_where_flags_may_lack);
+	tcase_add_test(t, what_is_called_before_a_stack_is_left_returns_to_it);
+	tcase_add_loop_test(t, what_calls_back_returns_to_where_its_stack_was_left, 0, 2);
 	tcase_add_test(t, what_stands_for_a_function_that_left_is_another_or_itself);
 	tcase_add_test(t, code_without_depths_is_left_to_other_tables);
 	suite_add_tcase(s, t);

@@ -1250,7 +1250,11 @@ START_TEST(unwinding_goes_on_in_the_stack_that_was_left)
 	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110, BASE + 0x2310);
 	ck_assert_uint_eq(out.frames[2].flags, FRAME_CALLER);
 	ck_assert_uint_le(out.stack_used, 128 + 8 * 16);
+	/* Interrupted there. */
+	reg[RIP] = BASE + 0x214f;
+	EXPECT(UNWIND_ROOT, BASE + 0x214f, BASE + 0x2110, BASE + 0x2310);
 	/* A pc that stands for nothing is not what systemstack has left there. */
+	reg[RIP] = BASE + 0x2010;
 	other.stand_in = false;
 	EXPECT(UNWIND_SWITCHED, BASE + 0x2010, BASE + 0x2150);
 }

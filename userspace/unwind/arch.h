@@ -37,6 +37,12 @@ enum arch_call {
 	CALL_SLOT /* through a variable of the file: a pointer, or a linkage table's slot for a name */
 };
 
+enum go_stack {
+	GO_STACK_UNKNOWN,
+	GO_STACK_OWN,	/* still, on that which it came on */
+	GO_STACK_OTHER, /* and not back yet */
+};
+
 struct arch {
 	uint16_t machine; /* EM_* */
 	uint8_t nr_regs;
@@ -66,6 +72,12 @@ struct arch {
 	 * register, and in which, to return from another stack; 0: nowhere.
 	 */
 	uint64_t (*go_keeps_sp)(struct binary *b, uint64_t start, uint64_t vaddr, uint8_t *ret_reg);
+	/*
+	 * Likewise, of a function that calls at vaddr: which word of its frame holds it, if that is loaded behind the call.
+	 */
+	uint64_t (*go_saves_sp)(struct binary *b, uint64_t start, uint64_t vaddr, uint8_t *ret_offset);
+	/* Of Go's function, which goes over to the stack that another g has saved: on which one it is at vaddr. */
+	enum go_stack (*go_stack)(struct binary *b, uint64_t start, uint64_t end, uint64_t vaddr);
 	/* A thread's first function, or main, returns here: its caller is a root. */
 	bool (*thread_start)(const struct code *code);
 	/* The system call that begins a thread has just returned, in the caller and in the new one alike. */

@@ -15,6 +15,7 @@ enum go_role {
 	GO_LEAVES,   /* what it calls runs on another stack, and returns to it */
 	GO_ABANDONS, /* likewise, and never returns: a root, as to Go's own tracebacks */
 	GO_INJECTED, /* a signal's handler has put the call in: runtime/signal_amd64.go, pushCall, and preparePanic */
+	GO_CALLBACK, /* it returns to where its goroutine's stack was left, which is a function's first instruction as well */
 };
 
 /*
@@ -25,7 +26,7 @@ static const struct {
 	const char *name;
 	enum go_role role;
 } go_roles[] = {
-	{"runtime.cgocallback", GO_PLAIN}, {"runtime.cgocallback_gofunc", GO_PLAIN}, {"runtime.mstart", GO_PLAIN},
+	{"runtime.cgocallback", GO_CALLBACK}, {"runtime.cgocallback_gofunc", GO_CALLBACK}, {"runtime.mstart", GO_PLAIN},
 	{"runtime.goexit", GO_ROOT},	   {"runtime.rt0_go", GO_ROOT},		     {"runtime.systemstack", GO_LEAVES},
 	{"runtime.asmcgocall", GO_LEAVES}, {"runtime.mcall", GO_ABANDONS},	     {"runtime.morestack", GO_ABANDONS},
 	{"runtime.nanotime1", GO_LEAVES},  {"runtime.walltime1", GO_LEAVES},	     {"runtime.sigpanic", GO_INJECTED},
@@ -40,6 +41,23 @@ static bool go_is_named(const char *name, const char *want)
 	return !strncmp(name, want, len) && (!name[len] || name[len] == '.');
 }
 
+/* FuncIDWrapper of Go 1.16 and 1.17 (runtime/symtab.go). */
+#define GO_1_16_WRAPPER 22
+
+/*
+ * What leaves its stack writes the stack pointer. A function of its name that does not was made by the compiler, and calls
+ * it by the other of Go's two calling conventions.
+ */
+static bool go_is_wrapper(const struct go_table *t, const struct go_function *f)
+{
+	return !(f->flags & GO_WRITES_SP) && (t->format > GO_1_16 || (t->format == GO_1_16 && f->id == GO_1_16_WRAPPER));
+}
+
+static enum go_role go_named_role(const struct go_table *t, const struct go_function *f, enum go_role role)
+{
+	return (role == GO_LEAVES || role == GO_ABANDONS) && go_is_wrapper(t, f) ? GO_PLAIN : role;
+}
+
 static enum go_role go_role(const struct go_table *t, const struct go_function *f)
 {
 	char name[GO_NAME_MAX];
@@ -49,7 +67,7 @@ static enum go_role go_role(const struct go_table *t, const struct go_function *
 	if (go_name(t, f->name, name) == 0)
 		for (size_t i = 0; i < ARRAY_SIZE(go_roles); i++)
 			if (go_is_named(name, go_roles[i].name))
-				return go_roles[i].role;
+				return go_named_role(t, f, go_roles[i].role);
 	/* The signal handler is a top frame as well; beyond it is the code that it interrupted. */
 	if (f->flags & GO_TOP_FRAME && f->id)
 		return GO_ROOT;
@@ -104,23 +122,54 @@ static int go_kept_row(const struct arch *arch, const struct go_table *t, const 
 	return 0;
 }
 
-/* Within a function that leaves its stack, the depth is that of the stack that it came on: a guess. */
+/*
+ * By the word in which the function saves the stack pointer that it came with, which it aligned: asmcgocall, where the
+ * thread is on a stack of its own already and leaves none.
+ */
+static int go_saved_row(const struct arch *arch, const struct go_table *t, const struct go_function *f, uint64_t vaddr,
+			struct row *ret)
+{
+	uint8_t offset = 0;
+	uint64_t at = arch->go_saves_sp ? arch->go_saves_sp(t->binary, f->start, vaddr, &offset) : 0;
+	int r = at ? go_plain_row(arch, t, f, at, ret) : -ENOENT;
+
+	if (r < 0)
+		return r;
+	ret->cfa_kind = CFA_DEREF;
+	ret->cfa_add = (int32_t)ret->cfa_n;
+	ret->cfa_n = offset;
+	return 0;
+}
+
+/* Where it calls, it has left its stack; elsewhere that is a guess. */
+static uint16_t go_switching_flags(const struct arch *arch, const struct go_table *t, const struct go_function *f,
+				   enum go_role role, uint64_t vaddr)
+{
+	enum go_stack stack = role == GO_LEAVES && arch->go_stack ? arch->go_stack(t->binary, f->start, f->end, vaddr) :
+								    GO_STACK_UNKNOWN;
+
+	if (stack == GO_STACK_OWN)
+		return 0;
+	return stack == GO_STACK_OTHER || go_is_called_from(arch, t->binary, vaddr) ? ROW_SWITCHED : ROW_GUESS;
+}
+
+/* Within a function that leaves its stack, the depth is that of the stack that it came on. */
 static int go_switching_row(const struct arch *arch, const struct go_table *t, const struct go_function *f,
 			    enum go_role role, uint64_t vaddr, struct row *ret)
 {
+	uint16_t flags;
 	int r;
 
-	if (role == GO_LEAVES && go_kept_row(arch, t, f, vaddr, ret) == 0)
+	if (role == GO_LEAVES && (go_kept_row(arch, t, f, vaddr, ret) == 0 || go_saved_row(arch, t, f, vaddr, ret) == 0))
 		return 0;
 	r = go_plain_row(arch, t, f, vaddr, ret);
 	if (r < 0)
 		return r;
-	if (!go_is_called_from(arch, t->binary, vaddr))
-		ret->flags |= ROW_GUESS;
-	else if (role == GO_ABANDONS)
+	flags = go_switching_flags(arch, t, f, role, vaddr);
+	if (flags == ROW_SWITCHED && role == GO_ABANDONS)
 		ret->reg[ret->ra].kind = RULE_UNDEFINED;
 	else
-		ret->flags |= ROW_SWITCHED;
+		ret->flags |= flags;
 	return 0;
 }
 
@@ -152,7 +201,7 @@ int go_row(const struct arch *arch, struct binary *b, uint64_t vaddr, struct row
 	r = go_plain_row(arch, t, &f, vaddr, ret);
 	if (r == 0 && role == GO_ROOT)
 		ret->reg[ret->ra].kind = RULE_UNDEFINED;
-	if (r == 0 && role == GO_INJECTED)
+	if (r == 0 && (role == GO_INJECTED || role == GO_CALLBACK))
 		ret->flags |= ROW_INJECTED;
 	return r;
 }

@@ -5,9 +5,10 @@
  * a frame, and in stripped programs.
  *
  * go_row is called by rules.c on a cache miss, go_stands_in by unwind.c. Where a stack ends (goexit, rt0_go) the row
- * has no return address. Where a function left its caller's stack (systemstack,
+ * has no return address. Where a function has left its caller's stack (systemstack,
  * asmcgocall), the row is ROW_SWITCHED, or ROW_RETURNS where a register still
- * holds the former stack pointer.
+ * holds the former stack pointer; where asmcgocall is on a stack of the thread
+ * already and only aligns it, the row is by the word that holds that.
  * Failure: -ENOENT not Go's code, or code that the table says nothing of;
  * -EBADMSG the table is broken. Other tables may still have a row then.
  */

@@ -48,7 +48,7 @@ enum row_flags {
 	ROW_SWITCHED = 32, /* the function switched stacks: its caller's frame is on the former one */
 	ROW_PROVES = 64,   /* likewise, if its frame keeps the former stack's id; else what the row says */
 	ROW_RETURNS = 128, /* the row itself leads to the former stack, by a register that holds its stack pointer */
-	ROW_INJECTED = 256, /* its caller was interrupted, and made to call it: the return address is where it goes on */
+	ROW_INJECTED = 256, /* no call of its caller's led to it, as a signal's handler did: the return address is where that goes on */
 };
 
 struct row {

@@ -204,10 +204,10 @@ static bool unwind_left_other(struct cursor *c, struct binary *b, const struct p
 {
 	const struct unwind_other *o = c->in->other;
 
-	if (!o || !o->pc || c->left || c->exact || !cursor_in_other(c, o->sp))
+	if (!o || !o->pc || c->left || !cursor_in_other(c, o->sp))
 		return false;
 	if (p->flags & ROW_PROVES)
-		return unwind_proves(c, o->id);
+		return !c->exact && unwind_proves(c, o->id);
 	return p->flags & ROW_SWITCHED && unwind_stands_in(c, b);
 }
 

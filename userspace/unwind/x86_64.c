@@ -225,6 +225,18 @@ static uint64_t go_saved_from(struct binary *b, uint64_t moved)
 	return code_is(&code, CODE_RETURN - 1, store32, sizeof(store32)) ? moved + sizeof(store32) + 4 : 0;
 }
 
+/* mov n(%rsp),%rbp; add $n,%rsp; ret: from the second one on %rbp is the caller's. */
+static bool go_gave_back(struct binary *b, uint64_t vaddr)
+{
+	static const uint8_t restores[] = {0x48, 0x8b, 0x6c, 0x24}, adds[] = {0x48, 0x83, 0xc4};
+	uint8_t before[9];
+
+	if (vaddr < sizeof(before) || binary_read_vaddr(b, vaddr - sizeof(before), before, sizeof(before)) != sizeof(before))
+		return false;
+	return !memcmp(before + 4, restores, sizeof(restores)) ||
+	       (!memcmp(before, restores, sizeof(restores)) && !memcmp(before + 5, adds, sizeof(adds)));
+}
+
 /*
  * mov %rsp,%r12, %rbx (callCgoMmap and the like), or until Go 1.16 %rbp, which behind push %rbp only makes a frame; what is
  * called keeps them, as every C function does.
@@ -244,9 +256,77 @@ static uint64_t go_keeps_sp(struct binary *b, uint64_t start, uint64_t vaddr, ui
 			    (keeps[i].reg == RBP && at && code[at - 1] == 0x55))
 				continue;
 			*ret_reg = keeps[i].reg;
-			return start + at + sizeof(keeps[i].code);
+			return keeps[i].reg == RBP && go_gave_back(b, vaddr) ? 0 : start + at + sizeof(keeps[i].code);
 		}
 	return 0;
+}
+
+/* mov n(%rsp),%reg; mov %reg,%rsp */
+static bool go_loads_sp(const struct code *code, uint8_t *ret_offset)
+{
+	const uint8_t *at = code->bytes + CODE_RETURN;
+	const uint8_t reg = at[2] >> 3 & 7, near = (uint8_t)(reg << 3 | 4), back[] = {0x48, 0x89, (uint8_t)(0xc0 | reg << 3 | 4)};
+	const unsigned len = at[2] == near ? 4 : 5;
+
+	if (at[0] != 0x48 || at[1] != 0x8b || (at[2] & ~0x78) != 4 || at[3] != 0x24 ||
+	    !code_is(code, CODE_RETURN + len, back, sizeof(back)))
+		return false;
+	*ret_offset = len == 4 ? 0 : at[4];
+	return true;
+}
+
+/* mov %rsp,%rdx, the last one before the call: asmcgocall on a stack of the thread. */
+static uint64_t go_saves_sp(struct binary *b, uint64_t start, uint64_t vaddr, uint8_t *ret_offset)
+{
+	static const uint8_t saves[] = {0x48, 0x89, 0xe2};
+	uint8_t bytes[256];
+	struct code code;
+	size_t len = vaddr > start ? MIN(vaddr - start, sizeof(bytes)) : 0;
+
+	code_read(b, vaddr, &code);
+	if (!go_loads_sp(&code, ret_offset) || binary_read_vaddr(b, start, bytes, len) != (ssize_t)len)
+		return 0;
+	for (size_t end = len; end >= sizeof(saves); end--)
+		if (!memcmp(bytes + end - sizeof(saves), saves, sizeof(saves)))
+			return start + end;
+	return 0;
+}
+
+/*
+ * mov 56(%reg),%rsp: of g.sched, of that which it goes over to and of that which systemstack goes back to; until Go 1.20
+ * that puts mstart as its caller on the stack that it goes over to: mov %rbx,%rsp.
+ */
+static bool go_takes_sp(const uint8_t *at)
+{
+	static const uint8_t below[] = {0x48, 0x89, 0xdc};
+
+	return (at[0] == 0x48 && at[1] == 0x8b && (at[2] & 0xf8) == 0x60 && at[3] == 56) || !memcmp(at, below, sizeof(below));
+}
+
+/* mov %reg,%rsp, by which asmcgocall goes back. */
+static bool go_sets_sp(const uint8_t *at)
+{
+	return at[0] == 0x48 && at[1] == 0x89 && (at[2] & 0xc7) == 0xc4;
+}
+
+static enum go_stack go_stack(struct binary *b, uint64_t start, uint64_t end, uint64_t vaddr)
+{
+	enum go_stack before = GO_STACK_OWN;
+	uint8_t code[256];
+	size_t len = MIN(end - start, sizeof(code));
+
+	if (binary_read_vaddr(b, start, code, len) != (ssize_t)len)
+		return GO_STACK_UNKNOWN;
+	for (size_t at = 0; at + 4 <= len; at++) {
+		if (!go_takes_sp(code + at) && (before == GO_STACK_OWN || !go_sets_sp(code + at)))
+			continue;
+		if (vaddr <= start + at)
+			return before;
+		if (before == GO_STACK_OTHER)
+			break;
+		before = GO_STACK_OTHER;
+	}
+	return GO_STACK_UNKNOWN;
 }
 
 static void go(struct binary *b, uint64_t vaddr, uint64_t moved, int64_t depth, struct row *ret)
@@ -511,6 +591,8 @@ const struct arch arch_x86_64 = {
 	.misled = misled,
 	.go = go,
 	.go_keeps_sp = go_keeps_sp,
+	.go_saves_sp = go_saves_sp,
+	.go_stack = go_stack,
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,

@@ -3,6 +3,7 @@
 so that others lie where they lay. No stack may have the name of another one; what cannot be known has none, and that is counted.
 javascript_lib.py says which programs of node are tried; JAVASCRIPT=all runs every mode, and longer; MODES, if it is set, is an
 expression for those that are run, SECONDS for how long; churn_lib.py says how many samples."""
+import functools
 import os
 import platform
 import re
@@ -30,12 +31,23 @@ RUNS = {
     "workers far from node": ("churn.js", [], (1000, 2, 6), 0.01),
 }
 START = 1.0  # seconds until V8 is known
+MADE = re.compile(r"(leaf|outer)_\d+")
+CALLERS = {"churn.js": re.compile(r"\(anonymous\);run;(brief|turn);work;"), "wasm_churn.js": re.compile(r"run;(brief|turn);")}
 
 
-def judge(sample):
+def has_callers(program, names):
+    """Whether the callers of what was made are there, not one more or less: a leaf's is its function."""
+    names = [n for n in names if not n.startswith("[")] # wrappers that V8 makes
+    made = [n for n in names if MADE.fullmatch(n)]
+    at = names.index(made[0])
+    outer = names[at:][made[0].startswith("leaf"):]
+    return len(made) <= 2 and outer[0].startswith("outer") and CALLERS[program].match(";".join(outer[1:]))
+
+
+def judge(program, sample):
     """Function N calls its own leaf, whose name ends in N; so does that of the thread."""
     names = [f[0] for f in sample.frames if f[1] == "v8js"]
-    made = [n for n in names if re.fullmatch(r"(leaf|outer)_\d+", n)]
+    made = [n for n in names if MADE.fullmatch(n)]
     thread = re.fullmatch(r"f_(\d+)", sample.attributes.get("thread.name", ""))
     numbers = {n.split("_")[1] for n in made} | ({thread[1]} if thread else set())
     if made and (len(numbers) > 1 or len(made) != len(set(made))):
@@ -43,6 +55,8 @@ def judge(sample):
     unknown = next((n for n in sample.stack if n in UNKNOWN or CUT.match(n)), None)
     if unknown:
         return churn_lib.UNKNOWN, unknown
+    if made and not has_callers(program, names):
+        return churn_lib.WRONG, "%s: %s" % (thread and thread[0], ";".join(sample.stack))
     return (churn_lib.RIGHT, "") if made else (churn_lib.ELSEWHERE, sample.stack[0])
 
 
@@ -62,7 +76,7 @@ def main():
         for name, (program, options, how, highest) in (RUNS if LONG else dict(list(RUNS.items())[:2])).items():
             if re.search(MODES, name):
                 churn.run("%s %s" % (node.label, name),
-                          lambda n=node, p=program, o=options, h=how: begin(n, p, o, h), SECONDS, judge, min(0.95, highest + (0 if churn_lib.SAMPLES else START / SECONDS)))
+                          lambda n=node, p=program, o=options, h=how: begin(n, p, o, h), SECONDS, functools.partial(judge, program), min(0.95, highest + (0 if churn_lib.SAMPLES else START / SECONDS)))
     churn.stop()
 
 

@@ -227,6 +227,38 @@ START_TEST(a_position_is_of_all_up_to_its_call)
 }
 END_TEST
 
+/*
+ * Maglev has no positions, as a rule. Behind its code: a frame of 7 slots, two calls of which the second one leaves by the
+ * second entry, two bytes for a place and one for an entry's number; tagged slots; place, entry, where to, spilled slots.
+ */
+START_TEST(a_call_of_maglev_is_known_by_the_table_behind_its_code)
+{
+	static const uint8_t safepoints[] = {7, 0, 0, 0, 2, 0, 0, 0, 0xa1, 0, 0, 0, 2, 0, 0, 0,
+					     0x18, 0, 0, 0, 0, 0, VW_CALL, 0, 2, VW_EXITS + 5, 0, 0};
+
+	setup_row((uint16_t)_i);
+	put32(VW_CODE(&v8_rows[_i]) - 1 + v8_rows[_i].code_flags, v8_rows[_i].kind_maglev);
+	v8_put_smi(VW_DEOPT(v8_rows[_i].deopt_inlining + 9), VW_EXITS + 4);
+	v8_put_bytes(1, "", 0);
+	put(VW_CODE_START + VW_JUMP, "\x90\x90\x90\x90\x90\x90", 6);
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(frames_at(VW_CALL - 1), 1);
+	put(VW_CODE_START + VW_CODE_BYTES, safepoints, sizeof(safepoints));
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(frames_at(0x18), 1);
+	ck_assert_uint_eq(frames_at(VW_CALL - 2), 1);
+	ck_assert_uint_eq(frames_at(VW_CALL - 1), 2);
+	ck_assert_uint_eq(frames_at(VW_CALL), 1);
+	/* Places that it cannot have. */
+	put(VW_CODE_START + VW_CODE_BYTES + 22, "\xff", 1);
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(frames_at(VW_CALL - 1), 1);
+	put(VW_CODE_START + VW_CODE_BYTES + 22, "\x30\x00\x03", 3);
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(frames_at(VW_CALL - 1), 1);
+}
+END_TEST
+
 /* Each argument takes an instruction or two. */
 START_TEST(a_call_of_many_arguments_is_its_positions)
 {
@@ -1410,6 +1442,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, optimized_code_has_what_was_inlined);
 	tcase_add_loop_test(t, what_lies_between_places_of_an_inlined_function_is_its_own, 0, VW_ROWS);
 	tcase_add_test(t, a_position_is_of_all_up_to_its_call);
+	tcase_add_loop_test(t, a_call_of_maglev_is_known_by_the_table_behind_its_code, VW_ROW, VW_ROWS);
 	tcase_add_test(t, a_call_of_many_arguments_is_its_positions);
 	tcase_add_test(t, a_position_of_another_function_parts_those_around_it);
 	tcase_add_loop_test(t, deoptimization_data_that_makes_no_sense_leaves_calls, 0, VW_ROWS);

@@ -292,6 +292,19 @@ uint32_t v8_line_at(const struct v8_lines *l, uint32_t at); /* 0: before all */
 struct v8_builtin { uint64_t start, end; uint32_t number, reserved; };
 bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, struct v8_builtin *ret);
 int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
+/* v8_safepoints.c: of code of Maglev that ends at end. */
+struct v8_safepoint {
+	uint32_t at;   /* a return address, from the code's begin on */
+	int32_t entry; /* of the deoptimization data; below 0: none */
+};
+struct v8_safepoints {
+	uint32_t nr, next, end, place, entry, size; /* bytes of a place, of an entry's number, and of all that there is of one */
+	uint8_t bytes[32u << 10];
+};
+int v8_safepoints_open(struct memory *m, uint64_t table, uint32_t end, struct v8_safepoints *ret);
+/* 0; -ENOENT: there are no more; -E2BIG: no more are known; -EBADMSG. */
+int v8_safepoints_next(struct v8_safepoints *s, struct v8_safepoint *ret);
+
 /* v8_optimized.c: what runs where in a Code that was optimized; the region is V8_WITHOUT_DATA where nothing tells. */
 int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, bool maglev, struct runtime_code_made *ret);
 

@@ -193,19 +193,41 @@ static struct v8_anchor v8_opt_entry(struct v8_opt *o, uint32_t entry)
 	return ret;
 }
 
+/* One that returns to at. */
+static void v8_opt_add_call(struct v8_opt *o, struct v8_anchor a, int32_t at)
+{
+	if (at <= 0 || a.path == V8_NO_PATH)
+		return;
+	a.at = (uint32_t)at - 1;
+	a.end = (uint32_t)at;
+	a.calls = true;
+	v8_anchor_add(&o->anchors, &a);
+}
+
+/* Where a call of Maglev's returns to is in a table of its own. */
+static void v8_opt_calls_of_maglev(struct v8_opt *o)
+{
+	static struct v8_safepoints s;
+	struct v8_safepoint point;
+
+	if (v8_safepoints_open(o->memory, o->made->code.end, v8_opt_size(o), &s))
+		return;
+	while (v8_safepoints_next(&s, &point) == 0)
+		if (point.entry >= (int32_t)o->deopt.eager && point.entry < (int32_t)o->deopt.nr)
+			v8_opt_add_call(o, o->exits[point.entry], (int32_t)point.at);
+}
+
 static void v8_opt_calls(struct v8_opt *o)
 {
-	for (uint32_t i = o->deopt.eager; i < o->deopt.nr; i++) {
-		struct v8_anchor a = o->exits[i] = v8_opt_entry(o, i);
-		int32_t at;
+	int32_t at;
 
-		if (v8_deopt_place(&o->deopt, i, &at) || at <= 0 || a.path == V8_NO_PATH)
-			continue;
-		a.at = (uint32_t)at - 1;
-		a.end = (uint32_t)at;
-		a.calls = true;
-		v8_anchor_add(&o->anchors, &a);
+	for (uint32_t i = o->deopt.eager; i < o->deopt.nr; i++) {
+		o->exits[i] = v8_opt_entry(o, i);
+		if (!o->maglev && v8_deopt_place(&o->deopt, i, &at) == 0)
+			v8_opt_add_call(o, o->exits[i], at);
 	}
+	if (o->maglev && o->deopt.nr)
+		v8_opt_calls_of_maglev(o);
 }
 
 /*
@@ -229,8 +251,8 @@ static void v8_opt_place_call(struct v8_opt *o, uint32_t calls, struct v8_anchor
 }
 
 /*
- * Behind a position's call, whose path no deoptimization data tell: those of Maglev have where the code is left to, in
- * place of the return address. A call behind the next position is that one's.
+ * Behind a position's call, whose path no deoptimization data tell, as of one of Maglev's that cannot leave the code. A call
+ * behind the next position is that one's.
  */
 static uint32_t v8_opt_call_end(const struct v8_opt *o, uint32_t at, uint32_t next)
 {

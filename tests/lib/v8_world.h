@@ -38,6 +38,7 @@
 #define VW_WRAPPER    (WORLD + 0xf101)
 #define VW_SCRIPTS    (WORLD + 0x41001) /* a list, behind the isolate's begin */
 #define VW_FUNCTIONS  (WORLD + 0x42001) /* likewise, of a script's functions */
+#define VW_EPOCH      0xe000 /* of an isolate */
 #define VW_WEAK	      2u
 #define VW_CLEARED    3u
 
@@ -45,7 +46,7 @@ static inline void v8_layout(struct v8 *v, uint16_t row)
 {
 	*v = (struct v8){
 		.row = row,
-		.builtins = VW_BUILTINS, .builtins_end = VW_BUILTINS + 0x1000, .trampoline = VW_BUILTINS,
+		.isolate_epoch = VW_EPOCH, .builtins = VW_BUILTINS, .builtins_end = VW_BUILTINS + 0x1000, .trampoline = VW_BUILTINS,
 		.trampoline_end = VW_BUILTINS + 0x100, .prologue = VW_BUILTINS + 0x200, .leave = VW_BUILTINS + 0x300,
 		.handlers = VW_BUILTINS + 0x400, .layout = VW_LAYOUT, .layout_nr = 5, .layout_stride = 8,
 		.map_type = 12, .function_shared = 24,

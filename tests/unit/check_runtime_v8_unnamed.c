@@ -17,6 +17,8 @@ static struct symbols_elf elf;
 static struct runtime_file file;
 static struct v8 *v;
 
+#define VW_STATISTICS (WORLD + 0x7f000)
+
 static void setup(void)
 {
 	memset(world, 0, sizeof(world));
@@ -298,6 +300,25 @@ START_TEST(a_name_that_cannot_be_read_is_asked_for_again)
 }
 END_TEST
 
+/* GetHeapStatistics: push %rbp; mov %rsp,%rbp; push %r12; lea n(%rdi),%r12. It differs between releases of a version. */
+START_TEST(where_an_isolate_counts_is_told_by_an_export)
+{
+	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x41, 0x54, 0x4c, 0x8d, 0xa7, 0x90, 0xde, 0, 0};
+
+	ck_assert_uint_eq(v8_epoch_find(v, &file, &memory), 0);
+	symbols_elf_add(&elf, "_ZN2v87Isolate17GetHeapStatisticsEPNS_14HeapStatisticsE", VW_STATISTICS - WORLD);
+	binary_put(file.binary);
+	file.binary = symbols_elf_open(&elf);
+	ck_assert_uint_eq(v8_epoch_find(v, &file, &memory), 0);
+	put(VW_STATISTICS, code, sizeof(code));
+	ck_assert_uint_eq(v8_epoch_find(v, &file, &memory), 0xde90 + v8_row(v)->heap_epoch);
+	put(VW_STATISTICS + 9, "\x91", 1);
+	ck_assert_uint_eq(v8_epoch_find(v, &file, &memory), 0);
+	put(VW_STATISTICS + 9, "\x90\xde\x10", 3);
+	ck_assert_uint_eq(v8_epoch_find(v, &file, &memory), 0);
+}
+END_TEST
+
 Suite *runtime_v8_unnamed_suite(void)
 {
 	Suite *s = suite_create("runtime_v8_unnamed");
@@ -322,6 +343,7 @@ Suite *runtime_v8_unnamed_suite(void)
 	tcase_add_test(t, a_copy_near_compiled_code_has_the_names_too);
 	tcase_add_test(t, what_is_no_name_names_nothing);
 	tcase_add_test(t, a_name_that_cannot_be_read_is_asked_for_again);
+	tcase_add_test(t, where_an_isolate_counts_is_told_by_an_export);
 	suite_add_tcase(s, t);
 	return s;
 }

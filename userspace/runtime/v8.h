@@ -66,6 +66,7 @@ struct v8 {
 	uint64_t isolate_builtins; /* of an Isolate: a pointer to the builtins that it runs; 0: not known */
 	uint64_t isolate;   /* whose counters each sample has; 0: those of the thread's own */
 	uint64_t epoch;	    /* when it was attached, of the only isolate; 0: there were others, or it is not known */
+	uint64_t isolate_epoch; /* of an Isolate: collections of the whole heap; then, of any kind; 0: not known */
 	uint64_t has_epochs; /* not 0: walks copy the counters of a heap */
 	uint64_t names;	    /* a table of what each builtin is called, where no symbols tell; 0: these do */
 	uint64_t layout;		  /* where in the code each builtin lies: offset and length, of 32 bits each */
@@ -118,8 +119,8 @@ struct v8_row {
 	uint8_t shared_wrapped;	     /* there, the function is behind an object, at this offset; 0: it is not */
 	uint16_t type_trusted_bytes; /* arrays of bytes outside of the sandbox, if there is one */
 	uint32_t isolate_scripts; /* of an Isolate: the list of its scripts */
-	uint32_t isolate_epoch; /* likewise, how often its whole heap was marked and swept; then, collections of any kind */
 	uint16_t isolate_thread; /* likewise, the number of the thread that is in it */
+	uint16_t heap_epoch;	 /* of a Heap, which is a part of an Isolate: how often the whole of it was marked and swept */
 	uint8_t kind_baseline, kind_maglev, kind_optimized, kind_mask; /* of a Code's flags */
 	struct v8_wasm_row wasm;
 	struct v8_translation translation;
@@ -185,6 +186,8 @@ int v8_unnamed_name(const struct v8 *v, struct memory *m, uint32_t number, char 
  */
 void v8_epoch_chain(const struct v8 *v, const struct runtime_file *file, struct memory *m, struct otp_walk *ret);
 int v8_epoch_attach(struct v8 *v, struct memory *m, struct otp_walk *walk);
+/* Where an isolate has its counters. 0: not known. */
+uint64_t v8_epoch_find(const struct v8 *v, const struct runtime_file *file, struct memory *m);
 /* Zeros: not known. Those of a heap (struct runtime_ops), which may have ended; heap 0: of the only one. */
 struct v8_epochs { uint64_t epoch, moved, isolate; };
 int v8_epochs_now(const struct v8 *v, struct memory *m, uint32_t heap, struct v8_epochs *ret);

@@ -239,6 +239,7 @@ int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_
 	if (err)
 		return err;
 	v8_attach_isolate_builtins(file, m, v);
+	v->isolate_epoch = v8_epoch_find(v, file, m);
 	v8_attach_wasm(file, m, v);
 	v8_epoch_chain(v, file, m, &ret->walk);
 	err = v8_epoch_attach(v, m, &ret->walk);

@@ -13,12 +13,14 @@
  * (Isolate::TryGetCurrent) to the counters, and to the number of the thread that is in it (ThreadLocalTop::thread_id_),
  * which V8 gives to each thread once: a worker that is made where another one lay has another number. By it a heap is
  * known (an embedder may make several on one thread, one after the other: the engine sees that an epoch falls). The
- * isolate is found in the list of the code manager of WebAssembly (wasm-engine.h). Where each version has counters and
- * number was read off processes that collect on request.
+ * isolate is found in the list of the code manager of WebAssembly (wasm-engine.h). Where each version has the number in its
+ * isolate, and counters in its heap, was read off processes that collect on request; where an isolate has its heap differs
+ * between releases of a version, and is in the code of its interface.
  * Where a thread keeps its isolate cannot be found, as without its symbol, the only isolate's counter is copied; with more than
  * one, epochs are not known then, and time has to do.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "runtime/thread_key.h"
 #include "runtime/thread_local.h"
@@ -26,6 +28,7 @@
 
 #define ISOLATES_MAX  256
 #define ISOLATE_SELF  8 /* it points to itself (StackGuard::isolate_), in all versions */
+#define HEAP_MAX      0x100000 /* of an Isolate, where its heap is */
 #define WORD_COUNTERS 0 /* of the root's words */
 #define WORD_THREAD   1
 
@@ -114,7 +117,7 @@ static int v8_epochs_read(const struct v8 *v, struct memory *m, uint64_t isolate
 	uint64_t counters;
 	uint32_t heap;
 
-	if (memory_u64(m, isolate + v8_row(v)->isolate_epoch, &counters) || v8_isolate_heap(v, m, isolate, &heap))
+	if (memory_u64(m, isolate + v->isolate_epoch, &counters) || v8_isolate_heap(v, m, isolate, &heap))
 		return -EFAULT;
 	*ret = v8_epochs_of(heap, counters);
 	ret->isolate = isolate;
@@ -140,7 +143,7 @@ static void v8_epoch_plan(const struct v8 *v, struct otp_walk *walk)
 {
 	walk->step = OTP_WALK_LINK;
 	walk->root_at = walk->nr_chain;
-	walk->root_off = (int32_t)v8_row(v)->isolate_epoch;
+	walk->root_off = (int32_t)v->isolate_epoch;
 	walk->root_keep = 1;
 	walk->frames_max = 1;
 	walk->via = ISOLATE_SELF;
@@ -170,13 +173,32 @@ void v8_epoch_chain(const struct v8 *v, const struct runtime_file *file, struct 
 		*ret = (struct otp_walk){0};
 }
 
+/* Where an Isolate has its heap: lea n(%rdi),%reg is the first that GetHeapStatistics, of V8's interface, does with it. */
+uint64_t v8_epoch_find(const struct v8 *v, const struct runtime_file *file, struct memory *m)
+{
+	uint8_t code[64];
+	uint32_t heap;
+	uint64_t at;
+
+	if (runtime_address(file, "_ZN2v87Isolate17GetHeapStatisticsEPNS_14HeapStatisticsE", &at) ||
+	    memory_read(m, at, code, sizeof(code)))
+		return 0;
+	for (size_t i = 0; i + 3 + sizeof(heap) <= sizeof(code); i++) {
+		if ((code[i] & 0xfb) != 0x48 || code[i + 1] != 0x8d || (code[i + 2] & 0xc7) != 0x87)
+			continue;
+		memcpy(&heap, code + i + 3, sizeof(heap));
+		return heap % 8 == 0 && heap < HEAP_MAX ? heap + v8_row(v)->heap_epoch : 0;
+	}
+	return 0;
+}
+
 int v8_epoch_attach(struct v8 *v, struct memory *m, struct otp_walk *walk)
 {
 	struct v8_epochs now;
 	uint64_t alone;
 	int err;
 
-	v->has_epochs = v->wasm && v8_row(v)->isolate_epoch;
+	v->has_epochs = v->wasm && v->isolate_epoch;
 	err = v->has_epochs ? v8_isolate_alone(v, m, &alone) : 0;
 	if (err == -EAGAIN)
 		return err;

@@ -1406,12 +1406,28 @@ START_TEST(what_makes_a_frame_of_webassembly_leads_to_its_caller)
 }
 END_TEST
 
+/* --interpreted-frames-native-stack; of what else is built in, only jumps are on the heap. */
+START_TEST(a_copy_of_what_enters_bytecodes_is_its_functions)
+{
+	const struct v8_row *row = &v8_rows[_i];
+
+	setup_row((uint16_t)_i);
+	put32(VW_CODE(row) - 1 + row->code_flags, 2);
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x20), 0);
+	ck_assert_uint_eq(made.code.kind, V8_TRAMPOLINE);
+	put32(VW_CODE(row) - 1 + row->code_size, 0x40);
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x20), 0);
+	ck_assert_uint_eq(made.code.kind, V8_BUILTIN);
+}
+END_TEST
+
 Suite *runtime_v8_suite(void)
 {
 	Suite *s = suite_create("runtime_v8");
 	TCase *t = tcase_create("v8");
 
 	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_add_loop_test(t, a_copy_of_what_enters_bytecodes_is_its_functions, 0, VW_ROWS);
 	tcase_add_test(t, a_function_has_name_script_and_lines_of_its_bytecodes);
 	tcase_add_test(t, a_function_without_name_has_the_inferred_one);
 	tcase_add_test(t, places_of_compiled_code_have_columns);

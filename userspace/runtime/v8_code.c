@@ -217,7 +217,17 @@ static bool v8_find(const struct v8 *v, struct memory *m, uint64_t pc, struct v8
 }
 
 /* Kinds of a Code that have their numbers in all versions (V8, code-kind.h). */
-enum { CODE_REGEXP = 3, CODE_WASM_TO_CAPI = 5, CODE_WASM_TO_JS, CODE_JS_TO_WASM };
+enum { CODE_BUILTIN = 2, CODE_REGEXP, CODE_WASM_TO_CAPI = 5, CODE_WASM_TO_JS, CODE_JS_TO_WASM };
+
+/*
+ * --interpreted-frames-native-stack: each function has a copy of what enters its bytecodes (V8, compiler.cc,
+ * InstallInterpreterTrampolineCopy). Of other builtins only jumps to them are on the heap.
+ */
+#define JUMP_MAX 64u
+static bool v8_is_trampoline_copy(uint8_t kind, const struct runtime_code *c)
+{
+	return kind == CODE_BUILTIN && c->end - c->start > JUMP_MAX;
+}
 
 static void v8_describe_generated(uint8_t kind, struct runtime_code *c)
 {
@@ -228,7 +238,9 @@ static void v8_describe_generated(uint8_t kind, struct runtime_code *c)
 	const char *name = kind < ARRAY_SIZE(names) ? names[kind] : NULL;
 
 	snprintf(c->name, sizeof(c->name), "%s", name ? name : "[generated code of V8]");
-	if (kind == CODE_REGEXP)
+	if (v8_is_trampoline_copy(kind, c))
+		c->kind = V8_TRAMPOLINE;
+	else if (kind == CODE_REGEXP)
 		c->kind = V8_REGEXP;
 	else if (name)
 		c->kind = V8_WASM;

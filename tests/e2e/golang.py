@@ -34,7 +34,8 @@ AWAY = {"main.workC": "c", "main.workTime": "time", "main.workAlloc": "alloc"}
 AWAY_OUTER = ["main.timed", "main.rounds"] + ["main.descend"] * 10 + ["main.worker", "runtime.goexit"]
 AWAY_BY = {"runtime.asmcgocall": "main.workC", "time.now": "main.workTime", "runtime.systemstack": "main.workAlloc"}
 # Who calls what leaves the goroutine's stack; systemstack's callers are the runtime's own.
-AWAY_CALLERS = {"runtime.asmcgocall": "runtime.cgocall", "runtime.cgocall": "main._Cfunc_in_c", "main._Cfunc_in_c": "main.workC"}
+AWAY_CALLERS = {"runtime.asmcgocall": "runtime.cgocall", "runtime.cgocall": "main._Cfunc_in_c",
+                "main._Cfunc_in_c": "main.workC"}
 AWAY_VARIANTS = {
     "away-stripped": ["-trimpath", "-ldflags", golang_lib.STRIP],
     "away-pie": ["-buildmode=pie", "-ldflags", golang_lib.STRIP],
@@ -99,10 +100,11 @@ def legal(names):
     """Whether the work's callers are there, not one more or less."""
     at = next(i for i, n in enumerate(names) if n in AWAY)
     calls = list(zip(names[:at], names[1:at + 1]))
-    # On the way from the runtime's own stack, cgo is called by what asks for threads.
-    own = any(n == "runtime.systemstack" for n in names[:at])
-    return names[at + 1:] == AWAY_OUTER and all(own or AWAY_CALLERS.get(n, caller) == caller for n, caller in calls) and \
-        not any(n == "runtime.systemstack" and caller.startswith("main.") for n, caller in calls)
+    # On the runtime's own stack, cgo is called by what asks for threads.
+    own = "runtime.systemstack" in names[:at]
+    right = all(own or AWAY_CALLERS.get(n, caller) == caller for n, caller in calls)
+    skipped = any(n == "runtime.systemstack" and caller.startswith("main.") for n, caller in calls)
+    return names[at + 1:] == AWAY_OUTER and right and not skipped
 
 
 def check_away(name, truth, samples):

@@ -21,7 +21,8 @@ MODES = {
     "maglev": ["--maglev", "--max-optimized-bytecode-size=0"],
     "jitless": ["--jitless"],
     "far": ["--no-short-builtin-calls"],
-    "copies interpreted": ["--interpreted-frames-native-stack", "--no-opt", "--no-sparkplug", "--no-enable-lazy-source-positions"],
+    "copies interpreted": ["--interpreted-frames-native-stack", "--no-opt", "--no-sparkplug",
+                           "--no-enable-lazy-source-positions"],
 }
 WASM_MODES = {"wasm": [], "wasm baseline": ["--no-wasm-tier-up"], "wasm optimized": ["--no-liftoff"]}
 LEAF = re.compile(r"(remainder|float|array|shallow|calls|field|wasm)_\d")
@@ -109,7 +110,8 @@ def main():
     found = nodes()
     if not found:
         return
-    modes = {m: MODES[m] for m in os.environ.get("JAVASCRIPT_MODES", ",".join(list(MODES)[:len(MODES) if ALL else 3])).split(",")}
+    named = os.environ.get("JAVASCRIPT_MODES", ",".join(list(MODES)[:len(MODES) if ALL else 3]))
+    modes = {m: MODES[m] for m in named.split(",")}
     for node in found:
         for options in list(modes.values()) + list(WASM_MODES.values()):
             takes(node, *options)

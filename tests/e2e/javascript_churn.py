@@ -32,7 +32,8 @@ RUNS = {
 }
 START = 1.0  # seconds until V8 is known
 MADE = re.compile(r"(leaf|outer)_\d+")
-CALLERS = {"churn.js": re.compile(r"\(anonymous\);run;(brief|turn);work;"), "wasm_churn.js": re.compile(r"run;(brief|turn);")}
+CALLERS = {"churn.js": re.compile(r"\(anonymous\);run;(brief|turn);work;"),
+           "wasm_churn.js": re.compile(r"run;(brief|turn);")}
 
 
 def has_callers(program, names):
@@ -75,8 +76,9 @@ def main():
     for node in found:
         for name, (program, options, how, highest) in (RUNS if LONG else dict(list(RUNS.items())[:2])).items():
             if re.search(MODES, name):
-                churn.run("%s %s" % (node.label, name),
-                          lambda n=node, p=program, o=options, h=how: begin(n, p, o, h), SECONDS, functools.partial(judge, program), min(0.95, highest + (0 if churn_lib.SAMPLES else START / SECONDS)))
+                highest = min(0.95, highest + (0 if churn_lib.SAMPLES else START / SECONDS))
+                churn.run("%s %s" % (node.label, name), lambda n=node, p=program, o=options, h=how: begin(n, p, o, h), SECONDS,
+                          functools.partial(judge, program), highest)
     churn.stop()
 
 

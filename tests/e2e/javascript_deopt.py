@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code of V8 that is found to be wrong while it is on the stack: until it is returned to, and when its functions run on in
-unoptimized code, each of them is there, with its callers. javascript_lib.py says which programs of node are tried;
+"""Code of V8 that is found to be wrong while it is on the stack: until it is returned to, and when its functions run on
+in unoptimized code, each of them is there, with its callers. javascript_lib.py says which programs of node are tried;
 JAVASCRIPT=all runs every mode, and longer."""
 import collections
 import platform
@@ -14,7 +14,8 @@ from javascript_lib import ALL, CUT, UNKNOWN
 HZ = lib.rate(997)
 SECONDS = 10 if ALL else 4
 NATIVE = "--allow-natives-syntax"
-MODES = {"optimized": [], "baseline": ["--always-sparkplug"], "maglev": ["--maglev"], "copies": ["--interpreted-frames-native-stack"]}
+MODES = {"optimized": [], "baseline": ["--always-sparkplug"], "maglev": ["--maglev"],
+         "copies": ["--interpreted-frames-native-stack"]}
 CHAIN = ["inner", "middle", "deep", "first"]
 
 

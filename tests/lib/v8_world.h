@@ -46,7 +46,8 @@ static inline void v8_layout(struct v8 *v, uint16_t row)
 {
 	*v = (struct v8){
 		.row = row,
-		.isolate_epoch = VW_EPOCH, .builtins = VW_BUILTINS, .builtins_end = VW_BUILTINS + 0x1000, .trampoline = VW_BUILTINS,
+		.isolate_epoch = VW_EPOCH,
+		.builtins = VW_BUILTINS, .builtins_end = VW_BUILTINS + 0x1000, .trampoline = VW_BUILTINS,
 		.trampoline_end = VW_BUILTINS + 0x100, .prologue = VW_BUILTINS + 0x200, .leave = VW_BUILTINS + 0x300,
 		.handlers = VW_BUILTINS + 0x400, .layout = VW_LAYOUT, .layout_nr = 5, .layout_stride = 8,
 		.map_type = 12, .function_shared = 24,

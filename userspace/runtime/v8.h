@@ -120,7 +120,7 @@ struct v8_row {
 	uint16_t type_trusted_bytes; /* arrays of bytes outside of the sandbox, if there is one */
 	uint32_t isolate_scripts; /* of an Isolate: the list of its scripts */
 	uint16_t isolate_thread; /* likewise, the number of the thread that is in it */
-	uint16_t heap_epoch;	 /* of a Heap, which is a part of an Isolate: how often the whole of it was marked and swept */
+	uint16_t heap_epoch;	 /* of a Heap, a part of an Isolate: how often the whole of it was collected */
 	uint8_t kind_baseline, kind_maglev, kind_optimized, kind_mask; /* of a Code's flags */
 	struct v8_wasm_row wasm;
 	struct v8_translation translation;
@@ -301,7 +301,8 @@ struct v8_safepoint {
 	int32_t entry; /* of the deoptimization data; below 0: none */
 };
 struct v8_safepoints {
-	uint32_t nr, next, end, place, entry, size; /* bytes of a place, of an entry's number, and of all that there is of one */
+	uint32_t nr, next, end;
+	uint32_t place, entry, size; /* bytes of a place, of an entry's number, and of all that there is of one */
 	uint8_t bytes[32u << 10];
 };
 int v8_safepoints_open(struct memory *m, uint64_t table, uint32_t end, struct v8_safepoints *ret);

@@ -24,7 +24,7 @@ static void step_out(const struct runtime_attached *a, struct runtime_code_made 
 {
 	uint64_t reg[OTP_REGS_MAX] = {[5] = VW_FUNCTION, [6] = WORLD + 0x30000, [7] = WORLD + 0x2ff00};
 	const struct runtime_place at = {.pc = c->code.start + data[0], .exact = size & 1, .valid = 0x1ffff, .reg = reg,
-					 .load = word_of_world};
+					 .more = c->more, .load = word_of_world};
 
 	for (size_t i = 0; i < size && i < 17; i++)
 		reg[i] ^= data[i];

@@ -143,14 +143,11 @@ enum v8_kind {
 };
 
 /*
- * Words of a region: events, two a word, the first in the low half, sorted: an
- * offset << 8 | from there on, how deep the return address lies in words above
- * the stack pointer, or V8_FRAMED. V8_AGAIN: there begin, once more, the events up
- * to the last V8_FRAMED before it, from behind the one before that.
+ * Numbers of a region (more): events, sorted: an offset << 8 | from there on, how deep the return address lies in words above
+ * the stack pointer, or V8_FRAMED. Where there is no room, the last one is V8_UNTOLD.
  */
-#define V8_EVENTS (2 * RUNTIME_CODE_WORDS)
 #define V8_FRAMED   0xffu /* it is above the frame pointer */
-#define V8_AGAIN    0xfeu
+#define V8_UNTOLD   0xfeu
 #define V8_IN_REG   0xe0u /* | register, as DWARF counts them: it is there */
 
 static inline const struct v8 *v8_of(const struct runtime_attached *a)
@@ -397,8 +394,8 @@ struct v8_between v8_anchors_between(const struct v8_anchors *a, const struct v8
 #define V8_BY_WASM	2
 #define V8_BY_BYTECODES 3
 #define V8_AT(script) ((uint32_t)(script) + 1) /* the position of a place in the script */
-/* v8_prologue.c: the words of a region, by its instructions; where the return address is at its begin. */
-void v8_events(struct memory *m, struct runtime_code *c, uint32_t first);
+/* v8_prologue.c: the numbers of a region, by its instructions; where the return address is at its begin. */
+void v8_events(struct memory *m, struct runtime_code_made *made, uint32_t first);
 
 /* v8_step.c */
 int v8_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,

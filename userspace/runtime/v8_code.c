@@ -78,13 +78,15 @@ static uint32_t v8_resumed_at(const struct v8 *v, uint64_t start)
  * A frame that returns to its begin is sought at the byte before, which is no other builtin's (V8, embedded-data.cc,
  * PadAndAlignCode). All of it runs in that frame.
  */
-static void v8_resumed_describe(uint32_t i, struct memory *m, struct runtime_code *c)
+static void v8_resumed_describe(uint32_t i, struct memory *m, struct runtime_code_made *made)
 {
+	struct runtime_code *c = &made->code;
+
 	if (!v8_resumed[i].interprets) {
 		snprintf(c->name, sizeof(c->name), "%s", v8_resumed[i].symbol);
 		c->flags |= RUNTIME_CODE_IS_NATIVE;
 	}
-	v8_events(m, c, V8_FRAMED);
+	v8_events(m, made, V8_FRAMED);
 	c->kind = v8_resumed[i].interprets ? V8_TRAMPOLINE : V8_BUILTIN;
 }
 
@@ -120,10 +122,10 @@ static int v8_builtin(const struct v8 *v, struct memory *m, uint64_t pc, uint64_
 	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
 		return -EALREADY;
 	if (resumed < V8_RESUMED) {
-		v8_resumed_describe(resumed, m, c);
+		v8_resumed_describe(resumed, m, ret);
 		return 0;
 	}
-	v8_events(m, c, first);
+	v8_events(m, ret, first);
 	return v8_builtin_name(v, m, builtin.number, c);
 }
 
@@ -268,7 +270,7 @@ static int v8_describe(const struct v8 *v, struct memory *m, const struct v8_fou
 		return err;
 	if (c->kind == V8_BUILTIN)
 		v8_describe_generated(kind, c);
-	v8_events(m, c, 1);
+	v8_events(m, ret, 1);
 	return 0;
 }
 

@@ -25,29 +25,21 @@ enum { RCX = 2, R8 = 8, R9 = 9, R10 = 10 };
 struct v8_taken { uint32_t from, to; uint8_t reg; /* enum x86_reg */ };
 #define V8_TAKEN_MAX 4u
 
-/* Events of an epilogue, from its begin. */
-#define V8_EPILOGUE_MAX 8u
-struct v8_epilogue { uint32_t nr; struct { uint32_t at, state; } of[V8_EPILOGUE_MAX]; };
-
 struct v8_scan {
-	struct runtime_code *code;
+	struct runtime_code_made *made;
+	struct runtime_code *code; /* made's */
 	struct v8_taken taken[V8_TAKEN_MAX];
 	uint32_t nr_taken;
-	struct v8_epilogue last; /* that was added as it is; nr 0: none, or other events were added behind */
-	uint32_t nr, entry; /* to which the first jump leads */
+	uint32_t entry; /* to which the first jump leads */
 	bool full, pushes, pushes_context;
 };
 
 static void v8_event(struct v8_scan *s, uint64_t offset, uint32_t state)
 {
-	s->last.nr = 0;
-	/* The last one leaves code with a frame: most of what lies behind it has one. */
-	if (s->nr + (state != V8_FRAMED && state != V8_AGAIN) >= V8_EVENTS || offset >= 1u << 24) {
-		s->full = true;
+	if (s->full || offset >= 1u << 24)
 		return;
-	}
-	runtime_code_set_half(s->code, s->nr, (uint32_t)offset << 8 | state);
-	s->nr++;
+	s->full = s->code->nr_more == RUNTIME_CODE_MORE - 1;
+	runtime_code_add_more(s->made, (uint32_t)offset << 8 | (s->full ? V8_UNTOLD : state));
 }
 
 static bool v8_taken_goes_on(const struct v8_taken *t, const struct x86_insn *i)
@@ -154,52 +146,25 @@ static bool v8_scan_is_builtin(const struct v8_scan *s)
 	return s->code->kind == V8_BUILTIN || s->code->kind == V8_HANDLER || s->code->kind == V8_PROLOGUE;
 }
 
-static void v8_epilogue_add(struct v8_epilogue *e, uint32_t at, uint32_t state)
-{
-	if (e->nr == V8_EPILOGUE_MAX)
-		return;
-	e->of[e->nr].at = at;
-	e->of[e->nr++].state = state;
-}
-
-static bool v8_epilogue_is(const struct v8_epilogue *a, const struct v8_epilogue *b)
-{
-	return a->nr && a->nr == b->nr && !memcmp(a->of, b->of, a->nr * sizeof(a->of[0])) &&
-	       a->of[a->nr - 1].state == V8_FRAMED;
-}
-
-/* Each return of optimized code has one, and all are alike. */
-static void v8_epilogue_events(struct v8_scan *s, const struct v8_epilogue *e, uint32_t offset)
-{
-	if (v8_epilogue_is(&s->last, e))
-		v8_event(s, offset, V8_AGAIN);
-	else
-		for (uint32_t i = 0; i < e->nr; i++)
-			v8_event(s, offset + e->of[i].at, e->of[i].state);
-	s->last = *e;
-}
-
 /* From the end of a frame on. Returns the bytes up to behind the return. */
 static uint32_t v8_epilogue(struct v8_scan *s, const uint8_t *code, size_t len, uint32_t offset)
 {
-	struct v8_epilogue e = {0};
 	const struct v8_insn *insn;
 	uint32_t at = 0;
 
-	v8_epilogue_add(&e, 0, 1);
+	v8_event(s, offset, 1);
 	while ((insn = v8_insn_at(code + at, len - at)) && at < OVERLAP - 8) {
 		at += insn->len;
 		if (insn->does == V8_TAKES)
-			v8_epilogue_add(&e, at, V8_IN_REG | insn->reg);
+			v8_event(s, offset + at, V8_IN_REG | insn->reg);
 		else if (insn->does == V8_PUTS)
-			v8_epilogue_add(&e, at, 1);
+			v8_event(s, offset + at, 1);
 		else if (insn->does == V8_LEAVES)
 			break;
 	}
 	/* What V8 brings along goes on without a frame, and compiled code with another way of returning. */
 	if (insn || !v8_scan_is_builtin(s))
-		v8_epilogue_add(&e, at, V8_FRAMED);
-	v8_epilogue_events(s, &e, offset);
+		v8_event(s, offset + at, V8_FRAMED);
 	return at;
 }
 
@@ -308,9 +273,10 @@ static uint32_t v8_scan_regexp(struct v8_scan *s, const uint8_t *code, size_t le
 	return at + 5;
 }
 
-void v8_events(struct memory *m, struct runtime_code *c, uint32_t first)
+void v8_events(struct memory *m, struct runtime_code_made *made, uint32_t first)
 {
-	struct v8_scan s = {.code = c};
+	struct runtime_code *c = &made->code;
+	struct v8_scan s = {.made = made, .code = c};
 	uint64_t size = MIN(c->end - c->start, (uint64_t)SCAN_MAX);
 	uint8_t bytes[PIECE];
 	uint32_t skip = 0;
@@ -337,5 +303,5 @@ void v8_events(struct memory *m, struct runtime_code *c, uint32_t first)
 		c->kind = V8_STUB;
 	/* Maglev's code that goes on with a loop in place of unoptimized code takes that one's frame over. */
 	if ((c->kind == V8_OPTIMIZED || c->kind == V8_WITHOUT_DATA) && !s.pushes)
-		c->word[0] |= V8_FRAMED;
+		made->more[0] |= V8_FRAMED;
 }

@@ -64,23 +64,18 @@ static int v8_step_own(const struct v8 *v, const struct runtime_place *at, uint6
 }
 
 /* Where the first frame begins; UINT32_MAX: there is none. */
-static uint32_t v8_step_frame_begins(const struct runtime_code *c)
+static uint32_t v8_step_frame_begins(const struct runtime_code *c, const uint32_t *events)
 {
-	for (uint32_t i = 0; i < V8_EVENTS; i++) {
-		uint32_t event = runtime_code_half(c, i);
-
-		if (!event)
-			break;
-		if ((event & 0xff) == V8_FRAMED)
-			return event >> 8;
-	}
+	for (uint32_t i = 0; i < c->nr_more; i++)
+		if ((events[i] & 0xff) == V8_FRAMED)
+			return events[i] >> 8;
 	return UINT32_MAX;
 }
 
 /* While its frame is made. Where it is taken down, the register has the function that was called last. */
 static bool v8_step_is_entering(const struct runtime_code *c, const struct runtime_place *at)
 {
-	const uint32_t begins = v8_step_frame_begins(c);
+	const uint32_t begins = v8_step_frame_begins(c, at->more);
 
 	return begins == UINT32_MAX || c->kind == V8_PROLOGUE || at->pc - c->start < begins + PUSHES_MAX;
 }
@@ -94,33 +89,20 @@ static void v8_step_own_entered(const struct runtime_code *c, const struct runti
 
 /* --- frames --- */
 
-/* Of an epilogue that is like the last one before these events. */
-static uint32_t v8_step_state_again(const struct runtime_code *c, uint32_t nr, uint64_t into)
+static uint32_t v8_step_state(const struct runtime_code *c, const struct runtime_place *at)
 {
-	uint32_t state = V8_FRAMED, begin, end = nr;
+	const uint64_t offset = at->pc - c->start;
+	uint32_t low = 0, high = c->nr_more;
 
-	while (end && (runtime_code_half(c, end - 1) & 0xff) != V8_FRAMED)
-		end--;
-	for (begin = end ? end - 1 : 0; begin && (runtime_code_half(c, begin - 1) & 0xff) != V8_FRAMED;)
-		begin--;
-	for (uint32_t i = begin; i < end; i++)
-		if ((runtime_code_half(c, i) >> 8) - (runtime_code_half(c, begin) >> 8) <= into)
-			state = runtime_code_half(c, i) & 0xff;
-	return state;
-}
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
 
-static uint32_t v8_step_state(const struct runtime_code *c, uint64_t offset)
-{
-	uint32_t state = 1, nr = 0, event, at = 0;
-
-	for (; nr < V8_EVENTS; nr++) {
-		event = runtime_code_half(c, nr);
-		if (!event || event >> 8 > offset)
-			break;
-		state = event & 0xff;
-		at = event >> 8;
+		if (at->more[middle] >> 8 <= offset)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return state == V8_AGAIN ? v8_step_state_again(c, nr, offset - at) : state;
+	return low ? at->more[low - 1] & 0xff : 1;
 }
 
 /* The innermost frame, with the return address at a depth or in a register. */
@@ -128,6 +110,8 @@ static int v8_step_frameless(const struct runtime_place *at, uint32_t state, str
 {
 	uint64_t sp = at->reg[RSP];
 
+	if (state == V8_UNTOLD)
+		return -ENODATA;
 	if (!v8_step_has(at, RSP))
 		return -ENOENT;
 	*ret = (struct runtime_step){.fp = at->reg[RBP], .flags = v8_step_has(at, RBP) ? RUNTIME_STEP_FP : 0};
@@ -159,7 +143,7 @@ static bool v8_step_fp_is_javascript(const struct runtime_place *at)
 
 static bool v8_step_is_framed(const struct runtime_code *c, const struct runtime_place *at)
 {
-	return !at->exact || v8_step_state(c, at->pc - c->start) == V8_FRAMED;
+	return !at->exact || v8_step_state(c, at) == V8_FRAMED;
 }
 
 static int v8_step_framed(const struct runtime_place *at, struct runtime_step *ret)
@@ -175,7 +159,7 @@ static int v8_step_plain(const struct runtime_code *c, const struct runtime_plac
 {
 	if (v8_step_is_framed(c, at))
 		return v8_step_framed(at, ret);
-	return v8_step_frameless(at, v8_step_state(c, at->pc - c->start), ret);
+	return v8_step_frameless(at, v8_step_state(c, at), ret);
 }
 
 /* The frame's own words are there from a stack pointer on that lies beneath them. */
@@ -204,7 +188,7 @@ static int v8_step_interpreted(const struct v8 *v, const struct runtime_code *c,
 static int v8_step_without_data(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
 {
 	const uint64_t fp = at->reg[RBP], sp = at->reg[RSP];
-	const uint32_t begins = v8_step_frame_begins(c);
+	const uint32_t begins = v8_step_frame_begins(c, at->more);
 	uint64_t type = 0, function = 0;
 	int err = v8_step_plain(c, at, ret);
 
@@ -230,8 +214,8 @@ static int v8_step_prologue(const struct v8 *v, const struct runtime_code *c, co
 {
 	uint64_t sp = at->reg[RSP];
 
-	if (v8_step_is_framed(c, at) || v8_step_state(c, at->pc - c->start) != 2 ||
-	    at->pc - c->start >= c->word[0] >> 40)
+	if (v8_step_is_framed(c, at) || v8_step_state(c, at) != 2 ||
+	    c->nr_more < 2 || at->pc - c->start >= at->more[1] >> 8)
 		return v8_step_interpreted(v, c, at, ret);
 	if (!v8_step_has(at, RSP) || at->load(at->ctx, sp + 8, &ret->pc))
 		return -EFAULT;

@@ -266,7 +266,7 @@ int v8_wasm_code(const struct v8 *v, struct memory *m, uint64_t pc, struct runti
 		err = v8_wasm_describe_wrapper(c.flags & KIND_MASK, ret);
 	if (err)
 		return err;
-	v8_events(m, code, 1);
+	v8_events(m, ret, 1);
 	/* It was there all the while. */
 	err = v8_wasm_find(v, m, pc, &again);
 	if (err || again.at != c.at || again.start != c.start || again.module.script_id != c.module.script_id)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Java calls that are made, waited in and ended otherwise than by a call and a return: each thread runs the function that it is
-named after, whose callees begin with its name, and stacks have all callers, one by one, to the start of the thread.
+named after, whose callees CALLERS lists, and stacks have all callers, one by one, to the start of the thread.
 hotspot_lib.py says which JDKs and modes are tried; SECONDS, if it is set, for how long."""
 import collections
 import os

@@ -1104,6 +1104,11 @@ START_TEST(what_jumps_part_of_one_range_is_one)
 }
 END_TEST
 
+static int range_at(uint64_t offset, bool exact, struct hotspot_range *ret)
+{
+	return hotspot_range_at(&made.code, made.more, offset, exact, ret);
+}
+
 static void take(struct hotspot_pushed *p, uint8_t kind, uint32_t end, int64_t n)
 {
 	const struct x86_insn i = {.len = 1, .kind = kind, .reg = X86_AX, .n = n};
@@ -1117,17 +1122,54 @@ START_TEST(of_more_places_that_jumps_lead_to_than_there_is_room_for_nothing_is_k
 	struct hotspot_range found;
 
 	memset(&made.code, 0, sizeof(made.code));
-	made.code.end = made.code.start + 0x10000;
+	made.code.start = WORLD + 0x30000;
+	made.code.end = made.code.start + 0x2000;
 	made.code.word[HOTSPOT_FRAME] = 48;
+	put(made.code.start + 0x1e00, "\x48\x8b\xe3", 3); /* mov rsp, rbx */
+	memory_question(&memory);
 	hotspot_pushed_begin(&p, &made);
 	take(&p, INSN_PUSH, 1, 8);
 	for (uint32_t i = 0; i < WAYS_AIMS; i++)
 		take(&p, INSN_BRANCH, 2 + i, 0x1000 + i);
-	ck_assert_int_eq(hotspot_range_at(&made.code, made.more, 0xf000, false, &found), 0);
 	take(&p, INSN_BRANCH, 2 + WAYS_AIMS, 0x1000); /* leads to where another one does */
-	take(&p, INSN_BRANCH, 3 + WAYS_AIMS, 0xe000);
-	ck_assert_int_eq(hotspot_range_at(&made.code, made.more, 0xf000, false, &found), -ENOENT);
-	ck_assert_int_eq(hotspot_range_at(&made.code, made.more, 0xe000, false, &found), 0);
+	if (_i)
+		take(&p, INSN_BRANCH, 3 + WAYS_AIMS, 0x1c00);
+	hotspot_pushed_read(&p, &memory);
+	ck_assert_int_eq(range_at(0x1f00, false, &found), _i ? -ENOENT : 0);
+	ck_assert_int_eq(range_at(2, true, &found), _i ? -ENOENT : 0);
+	ck_assert(!_i || !made.code.nr_more);
+}
+END_TEST
+
+/* As of cases of a switch, and of handlers of exceptions. */
+START_TEST(code_that_no_jump_leads_to_has_jumps_of_its_own)
+{
+	/* jmp rax, or jmp +0x20; 2: push rax; jne 7; jmp 8; 7: nop; 8: pop rax; nop */
+	read_with(_i ? "\xff\xe0\x50\x75\x02\xeb\x01\x90\x58\x90" : "\xeb\x20\x50\x75\x02\xeb\x01\x90\x58\x90", 10);
+	expect_words(3, true, 1);
+	expect_words(7, true, 1);
+	expect_words(8, true, 1);
+	expect_words(9, true, 0);
+	/* The same; 2: and rsp, -32; nop; mov rsp, rbx; nop */
+	read_with(_i ? "\xff\xe0\x48\x83\xe4\xe0\x90\x48\x8b\xe3\x90" : "\xeb\x20\x48\x83\xe4\xe0\x90\x48\x8b\xe3\x90", 11);
+	expect_unknown(6, true);
+	expect_words(10, true, 0);
+}
+END_TEST
+
+/* Each leads back to the one before it, which is known once more is gone through. */
+START_TEST(ways_that_are_not_all_found_are_not_known)
+{
+	const uint32_t nr = _i ? PUSHED_PASSES + 2 : PUSHED_PASSES - 3;
+	uint8_t code[64] = {0x50, 0xeb, (uint8_t)(2 * nr), 0x58, 0xc3}; /* push rax; jmp to the last; 3: pop rax; ret; jmp -4 ... */
+
+	for (uint32_t i = 0; i < nr; i++)
+		memcpy(code + 5 + 2 * i, "\xeb\xfc", 2);
+	read_with(code, 5 + 2 * nr);
+	if (_i)
+		expect_unknown(3, true);
+	else
+		expect_words(3, true, 1);
 }
 END_TEST
 
@@ -1258,11 +1300,6 @@ START_TEST(of_many_returns_each_is_known)
 	}
 }
 END_TEST
-
-static int range_at(uint64_t offset, bool exact, struct hotspot_range *ret)
-{
-	return hotspot_range_at(&made.code, made.more, offset, exact, ret);
-}
 
 START_TEST(of_more_ranges_than_a_region_has_room_for_the_last_are_not_known)
 {
@@ -1949,7 +1986,9 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, what_is_left_of_a_patched_instruction_takes_nothing);
 	tcase_add_test(t, a_stack_pointer_that_was_pushed_leads_to_the_frame);
 	tcase_add_test(t, what_jumps_part_of_one_range_is_one);
-	tcase_add_test(t, of_more_places_that_jumps_lead_to_than_there_is_room_for_nothing_is_known);
+	tcase_add_loop_test(t, of_more_places_that_jumps_lead_to_than_there_is_room_for_nothing_is_known, 0, 2);
+	tcase_add_loop_test(t, code_that_no_jump_leads_to_has_jumps_of_its_own, 0, 2);
+	tcase_add_loop_test(t, ways_that_are_not_all_found_are_not_known, 0, 2);
 	tcase_add_test(t, jumps_lead_back_with_words);
 	tcase_add_test(t, a_second_prologue_takes_no_words);
 	tcase_add_test(t, behind_leave_the_frame_pointer_is_the_callers);

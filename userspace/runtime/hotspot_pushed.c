@@ -22,7 +22,7 @@ void hotspot_pushed_begin(struct hotspot_pushed *p, struct runtime_code_made *ma
 	p->made = made;
 	p->size = (uint32_t)MIN(made->code.end - made->code.start, (uint64_t)PUSHED_BYTES);
 	p->nr_before = made->code.nr_more;
-	p->takes = false;
+	p->takes = p->full = false;
 	hotspot_ways_begin(&p->ways, p->size);
 	pushed_restart(p);
 }
@@ -42,7 +42,7 @@ static void pushed_change(struct hotspot_pushed *p, uint32_t words, uint32_t at)
 	if (p->now.words && at > p->from)
 		pushed_keep(p, at);
 	p->now.words = words;
-	p->now.by_push &= words != 0;
+	p->now.by_push &= words && words <= HOTSPOT_RANGE_WORDS;
 	p->takes |= words != 0;
 	p->from = at;
 }
@@ -62,11 +62,16 @@ static void pushed_is_frame(struct hotspot_pushed *p, uint32_t at)
 
 /* --- jumps --- */
 
-/* What nothing leads to, leads nowhere: it may be the rest of an instruction, or never run. */
+/* What nothing leads to, and takes no words, leads nowhere: it may be the rest of an instruction, or never run. */
+static bool pushed_counts(const struct hotspot_pushed *p)
+{
+	return p->reached || p->now.words;
+}
+
 static void pushed_aim(struct hotspot_pushed *p, int64_t to)
 {
-	if (p->reached && to >= 0 && to < p->size && hotspot_ways_add(&p->ways, (uint32_t)to, &p->now))
-		hotspot_range_untold(&p->made->code, (uint32_t)to, false);
+	if (pushed_counts(p) && to >= 0 && to < p->size && hotspot_ways_add(&p->ways, (uint32_t)to, &p->now))
+		p->full = true;
 }
 
 /* The register is another value from there on, or may be. */
@@ -84,7 +89,7 @@ static void pushed_arrive(struct hotspot_pushed *p, uint32_t at)
 
 	if (!hotspot_ways_at(&p->ways, at, &way))
 		return;
-	if (p->reached)
+	if (pushed_counts(p))
 		way = hotspot_ways_met(&p->now, &way);
 	if (way.words != p->now.words || way.by_push != p->now.by_push)
 		pushed_change(p, way.words, at);
@@ -92,11 +97,17 @@ static void pushed_arrive(struct hotspot_pushed *p, uint32_t at)
 	p->reached = true;
 }
 
-/* The last one before what is reached otherwise. */
-static void pushed_leave(struct hotspot_pushed *p, uint32_t end)
+/* The last one before what is reached otherwise: what lies behind the jump of a switch are its cases. */
+static void pushed_leave(struct hotspot_pushed *p, const struct x86_insn *i, uint32_t end)
 {
 	pushed_change(p, 0, end);
-	p->now.copied = p->reached = false;
+	p->now.copied = false;
+	p->reached = i->kind == INSN_END && i->n != INSN_TRAP;
+}
+
+static bool pushed_is_last(const struct x86_insn *i)
+{
+	return i->kind == INSN_JUMP || i->kind == INSN_RET || i->kind == INSN_END;
 }
 
 /* --- instructions --- */
@@ -192,7 +203,7 @@ static void pushed_apply(struct hotspot_pushed *p, const struct x86_insn *i, uin
 		pushed_change(p, 0, end);
 		break;
 	case INSN_SP_LOST: /* or what is left of an instruction that C1 has put a jump in place of (PatchingStub) */
-		if (p->reached && !pushed_is_aligned(p, i))
+		if ((p->reached || i->n) && !pushed_is_aligned(p, i))
 			pushed_lose(p, end);
 		break;
 	case INSN_LEAVE:
@@ -218,8 +229,8 @@ void hotspot_pushed_take(struct hotspot_pushed *p, const struct x86_insn *i, uin
 		pushed_is_frame(p, end);
 	pushed_apply(p, i, end);
 	pushed_copy(p, i, end);
-	if (i->kind == INSN_JUMP || i->kind == INSN_RET || i->kind == INSN_END)
-		pushed_leave(p, end);
+	if (pushed_is_last(i))
+		pushed_leave(p, i, end);
 	p->end = end;
 	if (i->kind != INSN_SP_COPY)
 		p->frame_pointer = i->kind == INSN_PUSH && i->reg == X86_BP && p->now.words == 1;
@@ -242,6 +253,12 @@ static int pushed_scan(struct hotspot_pushed *p, struct memory *m)
 	return err;
 }
 
+static void pushed_give_up(struct hotspot_pushed *p)
+{
+	p->made->code.nr_more = p->nr_before;
+	hotspot_range_untold(&p->made->code, (uint32_t)p->made->code.word[HOTSPOT_MADE], false);
+}
+
 void hotspot_pushed_read(struct hotspot_pushed *p, struct memory *m)
 {
 	int err = pushed_scan(p, m);
@@ -250,8 +267,8 @@ void hotspot_pushed_read(struct hotspot_pushed *p, struct memory *m)
 		pushed_restart(p);
 		err = pushed_scan(p, m);
 	}
-	if (!err && p->takes && p->ways.grew)
-		hotspot_range_untold(&p->made->code, (uint32_t)p->made->code.word[HOTSPOT_MADE], false);
+	if (p->full || (!err && p->takes && p->ways.grew))
+		pushed_give_up(p);
 	if (err)
 		hotspot_range_untold(&p->made->code, p->end, false);
 	else if (p->made->code.end - p->made->code.start > p->size)

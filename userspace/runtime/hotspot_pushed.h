@@ -6,9 +6,9 @@
  * One that takes now so many words, now others, copies the stack pointer before, and pushes the copy (string_indexof).
  *
  * Private to hotspot*.c. Called by decoders, for each instruction, in the order of the code. Where control does not get to from
- * the instruction before, jumps to there tell, else the frame is all that there is; where ways meet that differ, it is not
- * known. As jumps lead back, too, code that takes any words is gone through until nothing else is found; if that is not so
- * after PUSHED_PASSES times, nothing is known.
+ * the instruction before, jumps to there tell, else the frame is taken to be all that there is, as where an exception is
+ * handled; where ways meet that differ, it is not known. As jumps lead back, too, code that takes any words is gone through until
+ * nothing else is found; if that is not so after PUSHED_PASSES times, nothing is known behind the prologue.
  */
 #ifndef OTP_RUNTIME_HOTSPOT_PUSHED_H
 #define OTP_RUNTIME_HOTSPOT_PUSHED_H
@@ -33,6 +33,7 @@ struct hotspot_pushed {
 	bool frame_pointer;	   /* the last instruction has pushed it */
 	bool reached;		   /* control gets here from the instruction before, or by a jump */
 	bool takes;		   /* there was any word */
+	bool full;		   /* a way had no room */
 	struct hotspot_ways ways;
 };
 

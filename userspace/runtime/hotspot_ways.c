@@ -21,7 +21,7 @@ void hotspot_ways_begin(struct hotspot_ways *w, uint32_t size)
 {
 	const size_t bytes = ((size_t)size + 63) / 64 * sizeof(uint64_t);
 
-	w->nr_aims = 0;
+	w->nr_aims = w->steps = 0;
 	w->grew = false;
 	memset(w->bare[0], 0, bytes);
 	memset(w->bare[1], 0, bytes);
@@ -56,13 +56,18 @@ static void ways_add_bare(struct hotspot_ways *w, uint32_t at, bool copied)
 
 int hotspot_ways_add(struct hotspot_ways *w, uint32_t at, const struct hotspot_way *way)
 {
+	uint32_t i = 0;
+
 	if (!way->words) {
 		ways_add_bare(w, at, way->copied);
 		return 0;
 	}
-	for (uint32_t i = 0; i < w->nr_aims && ways_bit(w->aimed, at); i++) {
-		if (w->aim[i].at != at)
-			continue;
+	while (ways_bit(w->aimed, at) && i < w->nr_aims && w->aim[i].at != at)
+		i++;
+	w->steps += i;
+	if (w->steps > WAYS_STEPS)
+		return -E2BIG;
+	if (ways_bit(w->aimed, at) && i < w->nr_aims) {
 		ways_meet(w, &w->aim[i].way, way);
 		return 0;
 	}

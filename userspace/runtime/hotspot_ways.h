@@ -14,6 +14,7 @@
 
 #define WAYS_BYTES (256u << 10) /* of code */
 #define WAYS_AIMS  512
+#define WAYS_STEPS (4u << 20) /* in all, to find aims */
 #define WAYS_LEFT  (HOTSPOT_RANGE_KEPT + 1)
 
 struct hotspot_way {
@@ -23,7 +24,7 @@ struct hotspot_way {
 };
 
 struct hotspot_ways {
-	uint32_t nr_aims;
+	uint32_t nr_aims, steps;
 	bool grew; /* since the caller has set it to false: something else is known of a place */
 	struct { uint32_t at; struct hotspot_way way; } aim[WAYS_AIMS];
 	uint64_t bare[2][WAYS_BYTES / 64]; /* ways without words, by copied: a bit for each offset */
@@ -34,7 +35,7 @@ struct hotspot_ways {
 void hotspot_ways_begin(struct hotspot_ways *w, uint32_t size);
 /* What is known where both ways meet. */
 struct hotspot_way hotspot_ways_met(const struct hotspot_way *a, const struct hotspot_way *b);
-/* A way leads to an offset below the size. 0; -E2BIG: there is no room. */
+/* A way leads to an offset below the size. 0; -E2BIG: there is no room, or no step is left. */
 int hotspot_ways_add(struct hotspot_ways *w, uint32_t at, const struct hotspot_way *way);
 /* What the jumps that lead there bring; false: none does. */
 bool hotspot_ways_at(const struct hotspot_ways *w, uint32_t at, struct hotspot_way *ret);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls as a virtual machine makes and ends them: exceptions through compiled frames, frames that are given up while they wait,
 // locks, native code and back, handles of methods, tables of methods, stubs for what compilers write out by hand. Each thread is
-// named after its function a second after it began, and calls no other; what that calls begins with its name. Runs for as many
+// named after its function a second after it began, and calls no other; what that calls, hotspot_calls.py lists. Runs for as many
 // seconds as its argument says.
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;

@@ -55,7 +55,7 @@ static struct function *function_make(const struct runtime_function *fn, uint64_
 	if (!f)
 		return NULL;
 	*f = (struct function){.refs = 1, .start_line = fn->start_line, .hash = hash, .nr_lines = fn->nr_lines,
-			       .has_columns = fn->has_columns, .is_bounded = fn->is_bounded && fn->nr_lines};
+			       .has_columns = fn->has_columns, .is_bounded = fn->is_bounded};
 	memcpy(f->lines, fn->lines, fn->nr_lines * sizeof(*fn->lines));
 	f->name = str_get_c(fn->name);
 	f->file = fn->file[0] ? str_get_c(fn->file) : NULL;
@@ -171,7 +171,7 @@ struct function_entry *functions_add(struct functions *t, const struct runtime_f
 
 bool function_holds(const struct function *fn, const struct runtime_frame *f)
 {
-	if (!fn->is_bounded || !f->position || f->flags & RUNTIME_LINE)
+	if (!fn->is_bounded || !fn->nr_lines || !f->position || f->flags & RUNTIME_LINE)
 		return true;
 	return f->position >= fn->lines[0].position && f->position < fn->lines[fn->nr_lines - 1].position;
 }

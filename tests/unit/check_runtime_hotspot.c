@@ -1043,6 +1043,10 @@ START_TEST(what_is_left_of_a_patched_instruction_takes_nothing)
 	read_with("\xe9\x0a\0\0\0\0\0\0\0\0\xe9\xc8\x5c\0\0\x90\x90", 17);
 	expect_words(15, true, 0);
 	expect_words(16, true, 0);
+	/* 10: jmp -2; mov rdx, rax; movabs r8, 0x7f545807b478, of which 58 and 54 are no instructions; 28: nop; jmp -3 */
+	read_with("\xe9\x0a\0\0\0\0\0\0\0\0\xe9\xf9\xff\xff\xff\x48\x8b\xd0\x49\xb8\x78\xb4\x07\x58\x54\x7f\0\0\x90\xeb\xfd", 31);
+	expect_words(18, true, 0);
+	expect_words(28, true, 0);
 }
 END_TEST
 

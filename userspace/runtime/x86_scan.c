@@ -2,12 +2,22 @@
 #include "runtime/x86_scan.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
 #define PIECE 4096u
 
 struct x86_scan { x86_scan_fn *take; void *ctx; bool enough; };
+
+#define NUMBER_LEFT 5u
+
+static bool x86_scan_is_left(const struct x86_insn *i, const uint8_t *next, uint32_t len)
+{
+	static const uint8_t zeros[NUMBER_LEFT];
+
+	return i->kind == INSN_JUMP && i->len == 5 && len >= NUMBER_LEFT && !memcmp(next, zeros, NUMBER_LEFT);
+}
 
 /* Whole instructions of a piece that lies at an offset; the bytes of it that they are. */
 static uint32_t x86_scan_piece(struct x86_scan *s, const uint8_t *code, uint32_t len, uint32_t offset, bool last)
@@ -22,6 +32,7 @@ static uint32_t x86_scan_piece(struct x86_scan *s, const uint8_t *code, uint32_t
 		}
 		at += insn.len;
 		s->enough = !s->take(s->ctx, &insn, offset + at);
+		at += x86_scan_is_left(&insn, code + at, len - at) ? NUMBER_LEFT : 0;
 	}
 	return at;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The instructions of code in a process, one after the other. A byte that begins none is passed over.
+ * The instructions of code in a process, one after the other. A byte that begins none is passed over, as are five zeros behind
+ * a jump of five bytes: they are the rest of a number that is not known yet, and the jump lies where its instruction began
+ * (OpenJDK, c1_CodeStubs_x86.cpp, PatchingStub).
  *
  * Called by decoders. Bounded by size, and by the budget of the question (memory.h). Units: bytes from the start of the code.
  */

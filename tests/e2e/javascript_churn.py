@@ -42,7 +42,7 @@ def has_callers(program, names):
     made = [n for n in names if MADE.fullmatch(n)]
     at = names.index(made[0])
     outer = names[at:][made[0].startswith("leaf"):]
-    return len(made) <= 2 and outer[0].startswith("outer") and CALLERS[program].match(";".join(outer[1:]))
+    return len(made) <= 2 and outer and outer[0].startswith("outer") and CALLERS[program].match(";".join(outer[1:]))
 
 
 def judge(program, sample):

@@ -121,6 +121,7 @@ struct v8_row {
 	uint32_t isolate_scripts; /* of an Isolate: the list of its scripts */
 	uint16_t isolate_thread; /* likewise, the number of the thread that is in it */
 	uint16_t heap_epoch;	 /* of a Heap, a part of an Isolate: how often the whole of it was collected */
+	uint16_t heap_isolate;	 /* likewise, the Isolate */
 	uint8_t kind_baseline, kind_maglev, kind_optimized, kind_mask; /* of a Code's flags */
 	struct v8_wasm_row wasm;
 	struct v8_translation translation;

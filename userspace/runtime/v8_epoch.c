@@ -192,6 +192,18 @@ uint64_t v8_epoch_find(const struct v8 *v, const struct runtime_file *file, stru
 	return 0;
 }
 
+/* Whether a Heap is where it is taken to be; where another word is held for the counter, names would be those of former functions. */
+static bool v8_epoch_is_there(const struct v8 *v, struct memory *m)
+{
+	const struct v8_row *row = v8_row(v);
+	struct v8_list first;
+	uint64_t isolate;
+
+	return v8_isolates(v, m, &first) == 0 &&
+	       memory_u64(m, first.isolate + v->isolate_epoch - row->heap_epoch + row->heap_isolate, &isolate) == 0 &&
+	       isolate == first.isolate;
+}
+
 int v8_epoch_attach(struct v8 *v, struct memory *m, struct otp_walk *walk)
 {
 	struct v8_epochs now;
@@ -202,6 +214,7 @@ int v8_epoch_attach(struct v8 *v, struct memory *m, struct otp_walk *walk)
 	err = v->has_epochs ? v8_isolate_alone(v, m, &alone) : 0;
 	if (err == -EAGAIN)
 		return err;
+	v->has_epochs = v->has_epochs && v8_epoch_is_there(v, m);
 	if (!err && v->has_epochs && walk->start == OTP_WALK_NONE) {
 		walk->start = OTP_WALK_AT;
 		walk->base = v->isolate = alone;

@@ -204,17 +204,26 @@ static void v8_opt_add_call(struct v8_opt *o, struct v8_anchor a, int32_t at)
 	v8_anchor_add(&o->anchors, &a);
 }
 
+/* Between places that are known, others are taken for theirs: where calls are missing, all is of the function around. */
+static void v8_opt_lose(struct v8_opt *o)
+{
+	o->anchors.nr = o->deopt.nr = o->deopt.eager = 0;
+}
+
 /* Where a call of Maglev's returns to is in a table of its own. */
 static void v8_opt_calls_of_maglev(struct v8_opt *o)
 {
 	static struct v8_safepoints s;
 	struct v8_safepoint point;
+	int err = v8_safepoints_open(o->memory, o->made->code.end, v8_opt_size(o), &s);
 
-	if (v8_safepoints_open(o->memory, o->made->code.end, v8_opt_size(o), &s))
-		return;
-	while (v8_safepoints_next(&s, &point) == 0)
-		if (point.entry >= (int32_t)o->deopt.eager && point.entry < (int32_t)o->deopt.nr)
+	while (!err) {
+		err = v8_safepoints_next(&s, &point);
+		if (!err && point.entry >= (int32_t)o->deopt.eager && point.entry < (int32_t)o->deopt.nr)
 			v8_opt_add_call(o, o->exits[point.entry], (int32_t)point.at);
+	}
+	if (err != -ENOENT)
+		v8_opt_lose(o);
 }
 
 static void v8_opt_calls(struct v8_opt *o)

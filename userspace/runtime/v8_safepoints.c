@@ -51,7 +51,7 @@ int v8_safepoints_next(struct v8_safepoints *s, struct v8_safepoint *ret)
 	if (((size_t)s->next + 1) * s->size > sizeof(s->bytes))
 		return -E2BIG;
 	*ret = (struct v8_safepoint){.at = v8_safepoints_number(at, s->place),
-				     .entry = (int32_t)v8_safepoints_number(at + s->place, s->entry) - 1};
+				     .entry = (int32_t)(v8_safepoints_number(at + s->place, s->entry) - 1U)};
 	s->next++;
 	return ret->at && ret->at <= s->end ? 0 : -EBADMSG;
 }

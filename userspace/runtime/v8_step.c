@@ -249,16 +249,26 @@ static int v8_step_stub(const struct runtime_code *c, const struct runtime_place
 	return v8_step_plain(c, at, ret);
 }
 
+/* Whether a frame has saved the frame pointer of JavaScript. */
+static bool v8_step_saves_javascript(const struct runtime_place *at, uint64_t fp)
+{
+	uint64_t saved, word;
+
+	return v8_step_word(at, fp, 0, &saved) == 0 && saved % 8 == 0 && saved > fp &&
+	       v8_step_word(at, saved, SLOT_TYPE, &word) == 0 && v8_is_object(word);
+}
+
 /*
  * Whether the frame pointer is that of the handler's own frame, which it makes to call. Its instructions do not tell: they go
- * on behind the end of such a frame, with or without one.
+ * on behind the end of such a frame, with or without one. It returns to what enters bytecodes, or to a copy of that.
  */
 static bool v8_step_fp_is_handlers(const struct v8 *v, const struct runtime_place *at)
 {
+	const uint64_t fp = at->reg[RBP];
 	uint64_t pc;
 
-	return at->exact && v8_step_has(at, RBP) && at->reg[RBP] % 8 == 0 && v8_step_word(at, at->reg[RBP], 8, &pc) == 0 &&
-	       v8_step_is_trampoline(v, at, pc);
+	return at->exact && v8_step_has(at, RBP) && fp % 8 == 0 && v8_step_word(at, fp, 8, &pc) == 0 &&
+	       (v8_step_is_trampoline(v, at, pc) || v8_step_saves_javascript(at, fp));
 }
 
 /* It was called by interpreted code, with whose frame it is one. */

@@ -141,7 +141,7 @@ static int go_saved_row(const struct arch *arch, const struct go_table *t, const
 	return 0;
 }
 
-/* Where it calls, it has left its stack; elsewhere that is a guess. */
+/* Its instructions tell on which stack it is; where they do not, it has left its own where it calls, and elsewhere that is a guess. */
 static uint16_t go_switching_flags(const struct arch *arch, const struct go_table *t, const struct go_function *f,
 				   enum go_role role, uint64_t vaddr)
 {

@@ -3,6 +3,7 @@
 another class' name; what cannot be known has none, and that is counted. hotspot_lib.py says which JDKs are tried;
 HOTSPOT=all tries every mode, for minutes; MODES, if it is set, is an expression for those that are, SECONDS for how long;
 churn_lib.py says how many samples."""
+import glob
 import os
 import re
 import subprocess
@@ -71,11 +72,12 @@ def compile_classes(to):
 
 
 def make_agent(classes):
-    """The class Redefined as a jar that java takes for an agent."""
+    """The programs' classes as a jar that java takes for an agent."""
     path = os.path.join(classes, "redefined.jar")
     with zipfile.ZipFile(path, "w") as z:
         z.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\nPremain-Class: Redefined\nCan-Redefine-Classes: true\n")
-        z.write(os.path.join(classes, "Redefined.class"), "Redefined.class")
+        for path_of in glob.glob(os.path.join(classes, "*.class")):
+            z.write(path_of, os.path.basename(path_of))
     return path
 
 
@@ -100,9 +102,9 @@ def judge(sample):
 def main():
     found = hotspot_lib.homes()
     lib.need(found, "stacks of Java classes that come and go", "there is no JDK")
-    classes, redefined = map(hotspot_lib.compile_program, ("Churn.java", "Redefined.java"))
-    lib.need(classes and redefined, "stacks of Java classes that come and go", "there is no javac")
-    agent = make_agent(redefined)
+    classes = hotspot_lib.compile_program("Churn.java", "Redefined.java")
+    lib.need(classes, "stacks of Java classes that come and go", "there is no javac")
+    agent = make_agent(classes)
     of_classes = lib.scratch()
     compile_classes(of_classes)
     usual = [next(iter(RUNS)), next(iter(REDEFINED))]

@@ -80,13 +80,13 @@ def too_busy(label, known):
     return True
 
 
-def compile_program(source):
-    """Its classes for 8 and later; None: there is no compiler."""
+def compile_program(*sources):
+    """Their classes for 8 and later; None: there is no compiler."""
     compiler = shutil.which("javac")
     if not compiler:
         return None
     to = lib.scratch()
-    p = subprocess.run([compiler, "--release", "8", "-g", "-d", to, os.path.join(known_program.WHERE, source)],
+    p = subprocess.run([compiler, "--release", "8", "-g", "-d", to] + [os.path.join(known_program.WHERE, s) for s in sources],
                        capture_output=True, text=True)
     return to if lib.ok(p.returncode == 0, "the program is compiled %s" % p.stderr[-200:].replace("\n", " ")) else None
 

@@ -29,15 +29,15 @@ public class Churn {
 		}
 	}
 
-	static void rounds(String[] args, int first) {
+	interface Round { void run(int first, int i) throws Exception; }
+
+	static void rounds(String[] args, int first, Round round) {
 		long end = System.nanoTime() + Long.parseLong(args[0]) * 1000000000L;
 		int every = Integer.parseInt(args[3]);
 
 		try {
-			URL[] where = {new File(args[1]).toURI().toURL()};
-
 			for (int i = 0; System.nanoTime() < end; i++) {
-				round(where, (first + i * 7) % CLASSES, Long.parseLong(args[2]), args.length > 4);
+				round.run(first, i);
 				if (i % every == 0)
 					System.gc();
 			}
@@ -47,15 +47,23 @@ public class Churn {
 		}
 	}
 
-	public static void main(String[] args) throws InterruptedException {
+	/* Each thread has its rounds, from a class of its own on. */
+	static void run(String[] args, Round round) throws InterruptedException {
 		Thread[] threads = new Thread[THREADS];
 
 		for (int i = 0; i < THREADS; i++) {
 			int first = i * CLASSES / THREADS;
-			threads[i] = new Thread(() -> rounds(args, first));
+			threads[i] = new Thread(() -> rounds(args, first, round));
 			threads[i].start();
 		}
 		for (Thread t : threads)
 			t.join();
+	}
+
+	public static void main(String[] args) throws Exception {
+		URL[] where = {new File(args[1]).toURI().toURL()};
+		long life = Long.parseLong(args[2]);
+
+		run(args, (first, i) -> round(where, (first + i * 7) % CLASSES, life, args.length > 4));
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Redefines classes again and again, as debuggers and mocks do: methods of one come to lie where those of another lay, while
-// no class is unloaded. It is its own agent. A thread is named after the class whose code it runs.
+// no class is unloaded, in rounds as Churn's. It is its own agent. A thread is named after the class whose code it runs.
 // Arguments: seconds, a directory with classes K0 to K15, milliseconds that a class runs, classes of a thread from one
 // collection to the next.
 import java.io.File;
@@ -13,11 +13,10 @@ import java.nio.file.Paths;
 import java.util.function.IntUnaryOperator;
 
 public class Redefined {
-	static final int CLASSES = 16, THREADS = 2;
+	static final int CLASSES = Churn.CLASSES;
 	static final IntUnaryOperator[] OBJECTS = new IntUnaryOperator[CLASSES];
 	static final byte[][] BYTES = new byte[CLASSES][];
 	static Instrumentation instrumentation;
-	static volatile int sink;
 
 	public static void premain(String text, Instrumentation given) {
 		instrumentation = given;
@@ -37,37 +36,15 @@ public class Redefined {
 
 		Thread.currentThread().setName("k" + n);
 		for (int x = n; System.nanoTime() < end; )
-			sink = x = OBJECTS[n].applyAsInt(x);
+			Churn.sink = x = OBJECTS[n].applyAsInt(x);
 		Thread.currentThread().setName("between");
 		instrumentation.redefineClasses(new ClassDefinition(OBJECTS[n].getClass(), BYTES[n]));
 	}
 
-	static void rounds(String[] args, int first) {
-		long end = System.nanoTime() + Long.parseLong(args[0]) * 1000000000L;
-		int every = Integer.parseInt(args[3]);
-
-		try {
-			for (int i = 0; System.nanoTime() < end; i++) {
-				round(first + i * 7 % (CLASSES / THREADS), Long.parseLong(args[2]));
-				if (i % every == 0)
-					System.gc();
-			}
-		} catch (Exception e) {
-			e.printStackTrace();
-			System.exit(1);
-		}
-	}
-
 	public static void main(String[] args) throws Exception {
-		Thread[] threads = new Thread[THREADS];
+		long life = Long.parseLong(args[2]);
 
 		load(args[1]);
-		for (int i = 0; i < THREADS; i++) {
-			int first = i * CLASSES / THREADS;
-			threads[i] = new Thread(() -> rounds(args, first));
-			threads[i].start();
-		}
-		for (Thread t : threads)
-			t.join();
+		Churn.run(args, (first, i) -> round(first + i * 7 % (CLASSES / Churn.THREADS), life));
 	}
 }

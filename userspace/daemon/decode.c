@@ -140,7 +140,7 @@ int decode_function_unpack(const struct ipc_message *m, uint32_t index, int *ret
 	ret->file[f->file_len] = '\0';
 	ret->start_line = f->start_line;
 	ret->has_columns = f->has_columns;
-	ret->is_bounded = f->is_bounded && f->nr_lines;
+	ret->is_bounded = f->is_bounded;
 	ret->line_file = f->line_file;
 	ret->epoch = f->epoch;
 	ret->nr_lines = f->nr_lines;

@@ -55,18 +55,7 @@ static uint32_t frame_begin(const uint8_t *at, size_t len, uint32_t *ret_words)
 
 static bool frame_goes_on(const struct x86_insn *i)
 {
-	switch (i->kind) {
-	case INSN_OTHER:
-	case INSN_SP_COPY:
-	case INSN_LOAD:
-	case INSN_STORE:
-	case INSN_COPY:
-	case INSN_ADD:
-	case INSN_BRANCH:
-		return true;
-	default:
-		return false;
-	}
+	return insn_keeps_stack(i->kind) || i->kind == INSN_BRANCH;
 }
 
 /* What a call left in rax is stored to a register of BEAM, x or y. */

@@ -141,10 +141,10 @@ uint32_t runtime_code_node_at(const struct runtime_code *c, const struct runtime
 /* Bytes of a region with its functions, nodes, rows and more, one after the other. */
 size_t runtime_code_len(const struct runtime_code *c);
 
-/* For decoders: add what is not there yet, but more always. The index, or 0; -E2BIG: there is no room. */
+/* For decoders: add what is not there yet. The index; -E2BIG: there is no room. */
 int runtime_code_add_function(struct runtime_code_made *c, const struct runtime_frame *f);
 int runtime_code_add_node(struct runtime_code_made *c, uint32_t function, uint32_t outer, uint32_t position);
 int runtime_code_add_row(struct runtime_code_made *c, uint32_t offset, uint32_t node);
-int runtime_code_add_more(struct runtime_code_made *c, uint32_t more);
+int runtime_code_add_more(struct runtime_code_made *c, uint32_t more); /* always; 0, -E2BIG */
 
 #endif

@@ -27,7 +27,7 @@
 static const struct dotnet_hijack_form {
 	uint8_t len, values, allocated;
 	uint8_t code[34];
-} dotnet_forms[] = {
+} dotnet_hijack_forms[] = {
 	{33, 2, 0x28, {PUSHED, 0x52, 0x50, MOVED, 0xd8, SAVED}},
 	{34, 3, 0x20, {PUSHED, 0x51, 0x52, 0x50, MOVED, 0xe0, SAVED}},
 };
@@ -38,8 +38,8 @@ static const struct dotnet_hijack_form {
 
 bool dotnet_hijack_in(const uint8_t *code, size_t len, size_t *ret_at, uint64_t *ret_form)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(dotnet_forms); i++) {
-		const uint8_t *found = memmem(code, len, dotnet_forms[i].code, dotnet_forms[i].len);
+	for (size_t i = 0; i < ARRAY_SIZE(dotnet_hijack_forms); i++) {
+		const uint8_t *found = memmem(code, len, dotnet_hijack_forms[i].code, dotnet_hijack_forms[i].len);
 
 		if (!found)
 			continue;
@@ -59,7 +59,7 @@ static uint64_t dotnet_hijack_find(const struct runtime_file *file, uint64_t *re
 	ssize_t n = 1;
 	size_t in;
 
-	for (uint64_t at = 0; at < size && n > 0; at += PIECE - sizeof(dotnet_forms[0].code)) {
+	for (uint64_t at = 0; at < size && n > 0; at += PIECE - sizeof(dotnet_hijack_forms[0].code)) {
 		n = binary_read(file->binary, text->offset + at, piece, MIN((uint64_t)PIECE, size - at));
 		if (n > 0 && dotnet_hijack_in(piece, (size_t)n, &in, ret_form))
 			return file->bias + text->addr + at + in;
@@ -71,7 +71,7 @@ static uint64_t dotnet_hijack_find(const struct runtime_file *file, uint64_t *re
 
 static const struct dotnet_hijack_form *dotnet_hijack_form(const struct dotnet *d)
 {
-	return &dotnet_forms[MIN(d->hijack_form, ARRAY_SIZE(dotnet_forms) - 1)];
+	return &dotnet_hijack_forms[MIN(d->hijack_form, ARRAY_SIZE(dotnet_hijack_forms) - 1)];
 }
 
 /* As of a method that pushes all but the room for its return address, from where its prologue has called the worker. */

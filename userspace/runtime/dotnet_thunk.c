@@ -22,21 +22,6 @@
 
 struct dotnet_thunk_bytes { uint64_t from; size_t len; uint8_t byte[CODE_MAX + HEADER + CODE_MAX]; };
 
-static bool dotnet_thunk_keeps_stack(const struct x86_insn *i)
-{
-	switch (i->kind) {
-	case INSN_OTHER:
-	case INSN_SP_COPY:
-	case INSN_LOAD:
-	case INSN_STORE:
-	case INSN_COPY:
-	case INSN_ADD:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Whether pc is at an instruction of the code, which keeps the stack as it is up to its jump; *ret_end: behind that. */
 static bool dotnet_thunk_is_code(const uint8_t *code, size_t len, size_t pc, size_t *ret_end)
 {
@@ -50,7 +35,7 @@ static bool dotnet_thunk_is_code(const uint8_t *code, size_t len, size_t pc, siz
 		*ret_end = at + i.len;
 		if (i.kind == INSN_END)
 			return met && i.n == INSN_BY_REGISTER;
-		if (!dotnet_thunk_keeps_stack(&i))
+		if (!insn_keeps_stack(i.kind))
 			return false;
 	}
 	return false;

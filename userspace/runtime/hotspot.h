@@ -155,7 +155,10 @@ struct hotspot_range {
 #define HOTSPOT_RANGE_COPIED  (HOTSPOT_RANGE_WORDS + 2) /* rcx is what the stack pointer is where there are none */
 #define HOTSPOT_RANGE_KEPT    (HOTSPOT_RANGE_WORDS + 3) /* the word at the stack pointer is what it is where there are none */
 
-/* A region has room for half of RUNTIME_CODE_MORE, of 16 KiB each. From the first one on for which there is none, they are untold. */
+/*
+ * A region has room for half of RUNTIME_CODE_MORE, of 16 KiB each. From the first one on for which there is none, they are
+ * untold.
+ */
 void hotspot_range_add(struct runtime_code_made *made, const struct hotspot_range *r);
 /* Not all ranges from the offset on are told. exact: but return addresses lie in none of them. */
 void hotspot_range_untold(struct runtime_code *c, uint32_t from, bool exact);
@@ -165,7 +168,8 @@ bool hotspot_ranges_are_told(const struct runtime_code *c);
  * The range of an offset, which is a thread's own pc (exact) or in the call before a return address. 1; 0: in none, the frame
  * is all that there is; -ENOENT: not known.
  */
-int hotspot_range_at(const struct runtime_code *c, const uint32_t *more, uint64_t offset, bool exact, struct hotspot_range *ret);
+int hotspot_range_at(const struct runtime_code *c, const uint32_t *more, uint64_t offset, bool exact,
+		     struct hotspot_range *ret);
 
 /*
  * hotspot_depth.c: words of a region that is hand-written code, HOTSPOT_STUB, whose first byte is where it is entered.
@@ -200,7 +204,8 @@ int hotspot_attach(const struct runtime_file *file, struct memory *m, struct run
  * copies them into each sample. An epoch is never 0 but where it is not known.
  */
 void hotspot_epoch_attach(const struct runtime_file *file, struct memory *m, struct hotspot *h, struct otp_walk *walk);
-/* 0; -EFAULT. */
+/* 0; -EFAULT. The first one is of methods alone. */
+int hotspot_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret);
 int hotspot_epochs_now(const struct hotspot *h, struct memory *m, uint64_t *ret_methods, uint64_t *ret_code);
 /* Of a sample, by the root's words of its walk; none: as when it was attached. */
 uint64_t hotspot_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);

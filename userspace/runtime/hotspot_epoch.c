@@ -134,6 +134,7 @@ static uint64_t hotspot_classes_of(const struct hotspot *h, uint64_t word)
 	return (word >> (8 * (h->epoch_at & 4)) & UINT32_MAX) + 1;
 }
 
+/* Those of methods. */
 static int hotspot_counters_now(const struct hotspot *h, struct memory *m, struct hotspot_counters *ret)
 {
 	uint64_t word;
@@ -141,8 +142,7 @@ static int hotspot_counters_now(const struct hotspot *h, struct memory *m, struc
 	memset(ret, 0, sizeof(*ret));
 	if (!h->epoch_at)
 		return 0;
-	if (memory_u64(m, h->epoch_at & ~7ULL, &word) || (h->code_epoch_at && memory_u64(m, h->code_epoch_at, &ret->code)) ||
-	    (h->redefined_at && memory_u64(m, h->redefined_at, &ret->redefined)))
+	if (memory_u64(m, h->epoch_at & ~7ULL, &word) || (h->redefined_at && memory_u64(m, h->redefined_at, &ret->redefined)))
 		return -EFAULT;
 	ret->classes = hotspot_classes_of(h, word);
 	return 0;
@@ -179,11 +179,20 @@ static uint64_t hotspot_epoch_of_code(const struct hotspot *h, const struct hots
 	return c->code + 1 + (with_classes ? c->classes : 0);
 }
 
+int hotspot_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret)
+{
+	struct hotspot_counters c;
+	int err = hotspot_counters_now(h, m, &c);
+
+	*ret = hotspot_epoch_of_methods(&c);
+	return err;
+}
+
 int hotspot_epochs_now(const struct hotspot *h, struct memory *m, uint64_t *ret_methods, uint64_t *ret_code)
 {
 	struct hotspot_counters c;
 
-	if (hotspot_counters_now(h, m, &c))
+	if (hotspot_counters_now(h, m, &c) || (h->code_epoch_at && memory_u64(m, h->code_epoch_at, &c.code)))
 		return -EFAULT;
 	*ret_methods = hotspot_epoch_of_methods(&c);
 	*ret_code = hotspot_epoch_of_code(h, &c);
@@ -213,8 +222,8 @@ uint64_t hotspot_code_epoch(const struct runtime_attached *a, const uint64_t *ro
 /* --- to find them --- */
 
 /*
- * A walk without frames: the counter is the root's word. As the node is no list, its first word, which never changes,
- * is taken for an array that ends before it begins.
+ * A walk without frames: the first counter is the root's word, the others are words from elsewhere. As the node is no list,
+ * its first word, which never changes, is taken for an array that ends before it begins.
  */
 static void hotspot_epoch_plan(const struct hotspot *h, uint64_t node, uint64_t at, struct otp_walk *walk)
 {

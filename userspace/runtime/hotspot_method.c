@@ -335,7 +335,7 @@ int hotspot_decode(const struct runtime_attached *a, struct memory *m, const str
 		   struct runtime_function *ret)
 {
 	const struct hotspot *h = hotspot_of(a);
-	uint64_t epoch, of_code;
+	uint64_t epoch;
 	int err;
 
 	if (f->cookie[RUNTIME_COOKIE_EPOCH])
@@ -344,7 +344,7 @@ int hotspot_decode(const struct runtime_attached *a, struct memory *m, const str
 	memory_gather_done(m);
 	if (err)
 		return err;
-	if (hotspot_epochs_now(h, m, &epoch, &of_code))
+	if (hotspot_epoch_now(h, m, &epoch))
 		return -EFAULT;
 	return (!f->cookie[RUNTIME_COOKIE_EPOCH] || f->cookie[RUNTIME_COOKIE_EPOCH] == epoch) && hotspot_is_there(h, m, f) ?
 		       0 : -ESTALE;

@@ -85,7 +85,8 @@ void hotspot_range_add(struct runtime_code_made *made, const struct hotspot_rang
 		hotspot_range_untold(&made->code, rest.from, !range_words_of_caller(r));
 }
 
-int hotspot_range_at(const struct runtime_code *c, const uint32_t *more, uint64_t offset, bool exact, struct hotspot_range *ret)
+int hotspot_range_at(const struct runtime_code *c, const uint32_t *more, uint64_t offset, bool exact,
+		     struct hotspot_range *ret)
 {
 	const uint32_t untold = runtime_code_half(c, UNTOLD), untold_exact = runtime_code_half(c, UNTOLD_EXACT);
 

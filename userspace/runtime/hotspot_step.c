@@ -57,7 +57,10 @@ static int hotspot_step_frameless(const struct runtime_place *at, uint64_t depth
 
 /* --- interpreted code --- */
 
-/* The innermost frame's bytecode is in a register, or something else is: of one method, by a former one's. Native ones have none. */
+/*
+ * The innermost frame's bytecode is in a register, or something else is: it is one of the method that the frame's last one is
+ * of. Native methods have none.
+ */
 static bool hotspot_step_is_bytecode(uint64_t at, uint64_t former)
 {
 	return former && at - former + CODE_MAX < 2 * CODE_MAX;

@@ -54,20 +54,29 @@ static void ways_add_bare(struct hotspot_ways *w, uint32_t at, bool copied)
 	ways_set_bit(w->bare[copied], at);
 }
 
+/* The aim at an offset; nr_aims: there is none. */
+static uint32_t ways_find(const struct hotspot_ways *w, uint32_t at)
+{
+	uint32_t i = ways_bit(w->aimed, at) ? 0 : w->nr_aims;
+
+	while (i < w->nr_aims && w->aim[i].at != at)
+		i++;
+	return i;
+}
+
 int hotspot_ways_add(struct hotspot_ways *w, uint32_t at, const struct hotspot_way *way)
 {
-	uint32_t i = 0;
+	uint32_t i;
 
 	if (!way->words) {
 		ways_add_bare(w, at, way->copied);
 		return 0;
 	}
-	while (ways_bit(w->aimed, at) && i < w->nr_aims && w->aim[i].at != at)
-		i++;
-	w->steps += i;
+	i = ways_find(w, at);
+	w->steps += ways_bit(w->aimed, at) ? i : 0;
 	if (w->steps > WAYS_STEPS)
 		return -E2BIG;
-	if (ways_bit(w->aimed, at) && i < w->nr_aims) {
+	if (i < w->nr_aims) {
 		ways_meet(w, &w->aim[i].way, way);
 		return 0;
 	}
@@ -89,11 +98,11 @@ static void ways_join(struct hotspot_way *ret, bool *any, const struct hotspot_w
 
 bool hotspot_ways_at(const struct hotspot_ways *w, uint32_t at, struct hotspot_way *ret)
 {
-	bool any = false;
+	const uint32_t aim = ways_find(w, at);
+	bool any = aim < w->nr_aims;
 
-	for (uint32_t i = 0; i < w->nr_aims && ways_bit(w->aimed, at); i++)
-		if (w->aim[i].at == at)
-			ways_join(ret, &any, &w->aim[i].way);
+	if (any)
+		*ret = w->aim[aim].way;
 	for (uint32_t i = 0; i < ARRAY_SIZE(w->bare); i++)
 		if (ways_bit(w->bare[i], at))
 			ways_join(ret, &any, &(struct hotspot_way){.copied = i});

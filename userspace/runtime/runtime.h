@@ -153,7 +153,7 @@ struct runtime_function {
 	uint64_t epoch; /* of a frame that is HINTED: when it was read (struct runtime_ops); 0: not known */
 	/* Positions count a file's characters, and those of rows are where lines begin: what is between is the column. */
 	bool has_columns;
-	/* The first row is where it begins, and the last one its end: of a frame whose position is elsewhere it is not the function. */
+	/* The first row is where it begins, and the last one its end: a frame whose position is elsewhere is another function's. */
 	bool is_bounded;
 	uint32_t line_file; /* enum runtime_line_file: of the file that this function was the first to need */
 	struct runtime_line lines[RUNTIME_LINES_MAX];

@@ -192,7 +192,7 @@ uint64_t v8_epoch_find(const struct v8 *v, const struct runtime_file *file, stru
 	return 0;
 }
 
-/* Whether a Heap is where it is taken to be; where another word is held for the counter, names would be those of former functions. */
+/* Whether a Heap is where it is taken to be: with another word in the counter's place, names would be those of former functions. */
 static bool v8_epoch_is_there(const struct v8 *v, struct memory *m)
 {
 	const struct v8_row *row = v8_row(v);

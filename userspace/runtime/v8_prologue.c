@@ -27,7 +27,6 @@ struct v8_taken { uint32_t from, to; uint8_t reg; /* enum x86_reg */ };
 
 struct v8_scan {
 	struct runtime_code_made *made;
-	struct runtime_code *code; /* made's */
 	struct v8_taken taken[V8_TAKEN_MAX];
 	uint32_t nr_taken;
 	uint32_t entry; /* to which the first jump leads */
@@ -38,7 +37,7 @@ static void v8_event(struct v8_scan *s, uint64_t offset, uint32_t state)
 {
 	if (s->full || offset >= 1u << 24)
 		return;
-	s->full = s->code->nr_more == RUNTIME_CODE_MORE - 1;
+	s->full = s->made->code.nr_more == RUNTIME_CODE_MORE - 1;
 	runtime_code_add_more(s->made, (uint32_t)offset << 8 | (s->full ? V8_UNTOLD : state));
 }
 
@@ -84,7 +83,7 @@ static void v8_scan_taken(struct v8_scan *s, struct memory *m, uint32_t size)
 	for (uint32_t at = 0; s->nr_taken < V8_TAKEN_MAX && at < size; at = s->taken[s->nr_taken++].to) {
 		struct v8_taken *t = &s->taken[s->nr_taken];
 
-		x86_scan(m, s->code->start, at, size, v8_taken_look, t);
+		x86_scan(m, s->made->code.start, at, size, v8_taken_look, t);
 		if (!t->to)
 			return;
 	}
@@ -143,7 +142,7 @@ static const struct v8_insn *v8_insn_at(const uint8_t *code, size_t len)
 
 static bool v8_scan_is_builtin(const struct v8_scan *s)
 {
-	return s->code->kind == V8_BUILTIN || s->code->kind == V8_HANDLER || s->code->kind == V8_PROLOGUE;
+	return s->made->code.kind == V8_BUILTIN || s->made->code.kind == V8_HANDLER || s->made->code.kind == V8_PROLOGUE;
 }
 
 /* From the end of a frame on. Returns the bytes up to behind the return. */
@@ -189,12 +188,12 @@ static uint32_t v8_scan_at(struct v8_scan *s, const uint8_t *code, size_t left, 
 	if (v8_begins(code, left, "\x48\x8b\xe5\x5d", 4))
 		return 4 + v8_epilogue(s, code + 4, left - 4, offset + 4);
 	/* add rsp, 8: the baseline code that called is not gone on with, so its return address is dropped */
-	if (s->code->kind == V8_PROLOGUE && v8_begins(code, left, "\x48\x83\xc4\x08", 4)) {
+	if (s->made->code.kind == V8_PROLOGUE && v8_begins(code, left, "\x48\x83\xc4\x08", 4)) {
 		v8_event(s, offset, 1);
 		return 4;
 	}
 	/* pop rbx; pop rbp; ret */
-	if (s->code->kind == V8_REGEXP && v8_begins(code, left, "\x5b\x5d\xc3", 3))
+	if (s->made->code.kind == V8_REGEXP && v8_begins(code, left, "\x5b\x5d\xc3", 3))
 		return 2 + v8_epilogue(s, code + 2, left - 2, offset + 2);
 	/* leave; pop rcx; add rsp, rbx; or lea rsp, [rsp + rbx * 8] */
 	if (v8_begins(code, left, "\xc9\x59\x48\x03\xe3", 5) || v8_begins(code, left, "\xc9\x59\x48\x8d\x24\xdc", 6))
@@ -276,7 +275,7 @@ static uint32_t v8_scan_regexp(struct v8_scan *s, const uint8_t *code, size_t le
 void v8_events(struct memory *m, struct runtime_code_made *made, uint32_t first)
 {
 	struct runtime_code *c = &made->code;
-	struct v8_scan s = {.made = made, .code = c};
+	struct v8_scan s = {.made = made};
 	uint64_t size = MIN(c->end - c->start, (uint64_t)SCAN_MAX);
 	uint8_t bytes[PIECE];
 	uint32_t skip = 0;

@@ -64,18 +64,18 @@ static int v8_step_own(const struct v8 *v, const struct runtime_place *at, uint6
 }
 
 /* Where the first frame begins; UINT32_MAX: there is none. */
-static uint32_t v8_step_frame_begins(const struct runtime_code *c, const uint32_t *events)
+static uint32_t v8_step_frame_begins(const struct runtime_code *c, const struct runtime_place *at)
 {
 	for (uint32_t i = 0; i < c->nr_more; i++)
-		if ((events[i] & 0xff) == V8_FRAMED)
-			return events[i] >> 8;
+		if ((at->more[i] & 0xff) == V8_FRAMED)
+			return at->more[i] >> 8;
 	return UINT32_MAX;
 }
 
 /* While its frame is made. Where it is taken down, the register has the function that was called last. */
 static bool v8_step_is_entering(const struct runtime_code *c, const struct runtime_place *at)
 {
-	const uint32_t begins = v8_step_frame_begins(c, at->more);
+	const uint32_t begins = v8_step_frame_begins(c, at);
 
 	return begins == UINT32_MAX || c->kind == V8_PROLOGUE || at->pc - c->start < begins + PUSHES_MAX;
 }
@@ -188,7 +188,7 @@ static int v8_step_interpreted(const struct v8 *v, const struct runtime_code *c,
 static int v8_step_without_data(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
 {
 	const uint64_t fp = at->reg[RBP], sp = at->reg[RSP];
-	const uint32_t begins = v8_step_frame_begins(c, at->more);
+	const uint32_t begins = v8_step_frame_begins(c, at);
 	uint64_t type = 0, function = 0;
 	int err = v8_step_plain(c, at, ret);
 

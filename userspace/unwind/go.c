@@ -104,6 +104,18 @@ static int go_plain_row(const struct arch *arch, const struct go_table *t, const
 	return r < 0 ? r : -ENOENT;
 }
 
+/* Finds in the code up to vaddr where the function keeps the stack pointer that it came with: from where on, and where. */
+typedef uint64_t go_find_fn(struct binary *b, uint64_t start, uint64_t vaddr, uint8_t *ret_where);
+
+/* The row of where it was kept. -ENOENT: it is not. */
+static int go_row_where_kept(const struct arch *arch, const struct go_table *t, const struct go_function *f, uint64_t vaddr,
+			     go_find_fn *find, uint8_t *ret_where, struct row *ret)
+{
+	const uint64_t at = find ? find(t->binary, f->start, vaddr, ret_where) : 0;
+
+	return at ? go_plain_row(arch, t, f, at, ret) : -ENOENT;
+}
+
 /*
  * By the register in which the function keeps the stack pointer that it came with, from there to its end (nanotime1, which
  * calls the vDSO): whether it is on the other stack already, still or no more.
@@ -112,8 +124,7 @@ static int go_kept_row(const struct arch *arch, const struct go_table *t, const 
 		       struct row *ret)
 {
 	uint8_t reg = 0;
-	uint64_t at = arch->go_keeps_sp ? arch->go_keeps_sp(t->binary, f->start, vaddr, &reg) : 0;
-	int r = at ? go_plain_row(arch, t, f, at, ret) : -ENOENT;
+	int r = go_row_where_kept(arch, t, f, vaddr, arch->go_keeps_sp, &reg, ret);
 
 	if (r < 0)
 		return r;
@@ -130,8 +141,7 @@ static int go_saved_row(const struct arch *arch, const struct go_table *t, const
 			struct row *ret)
 {
 	uint8_t offset = 0;
-	uint64_t at = arch->go_saves_sp ? arch->go_saves_sp(t->binary, f->start, vaddr, &offset) : 0;
-	int r = at ? go_plain_row(arch, t, f, at, ret) : -ENOENT;
+	int r = go_row_where_kept(arch, t, f, vaddr, arch->go_saves_sp, &offset, ret);
 
 	if (r < 0)
 		return r;
@@ -141,7 +151,10 @@ static int go_saved_row(const struct arch *arch, const struct go_table *t, const
 	return 0;
 }
 
-/* Its instructions tell on which stack it is; where they do not, it has left its own where it calls, and elsewhere that is a guess. */
+/*
+ * Its instructions tell on which stack it is; where they do not, it has left its own where it calls, and elsewhere that is a
+ * guess.
+ */
 static uint16_t go_switching_flags(const struct arch *arch, const struct go_table *t, const struct go_function *f,
 				   enum go_role role, uint64_t vaddr)
 {

@@ -10,6 +10,7 @@
 #ifndef OTP_UNWIND_INSN_H
 #define OTP_UNWIND_INSN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define INSN_NO_REG	0xff
@@ -47,6 +48,13 @@ struct insn {
 	int64_t before; /* LOAD, STORE: the stack pointer moves by this first */
 	int64_t after;  /* and by this afterwards */
 };
+
+/* Whether the stack pointer stays, and control goes on to the next instruction. */
+static inline bool insn_keeps_stack(uint8_t kind)
+{
+	return kind == INSN_OTHER || kind == INSN_SP_COPY || kind == INSN_LOAD || kind == INSN_STORE || kind == INSN_COPY ||
+	       kind == INSN_ADD;
+}
 
 /* Bit per register that may have another value afterwards; where it is not told which, all but the frame pointer, fp. */
 static inline uint64_t insn_writes(const struct insn *i, uint8_t fp)

@@ -110,6 +110,7 @@ static int opener_try_name(struct opener *o, const struct opener_process *p, uin
 {
 	_cleanup_(closep) int path_fd = opener_open_name(o, p, path, RESOLVE_NO_MAGICLINKS);
 	int err = path_fd < 0 ? path_fd : opener_touch_file(o, p->stat.pid, path_fd);
+
 	return err ? err : opener_take(o, WAY_NAMED, p, path_fd, ino, ret_fd);
 }
 

@@ -21,7 +21,8 @@ static size_t function_size(const struct function *f)
 
 static uint64_t function_hash(const struct runtime_function *fn)
 {
-	uint64_t h = hash_bytes(fn->name, strlen(fn->name), hash_seed + 4ULL * fn->start_line + 2 * fn->is_bounded + fn->has_columns);
+	const uint64_t numbers = 4ULL * fn->start_line + 2 * fn->is_bounded + fn->has_columns;
+	uint64_t h = hash_bytes(fn->name, strlen(fn->name), hash_seed + numbers);
 
 	h = hash_bytes(fn->file, strlen(fn->file), h);
 	return hash_bytes(fn->lines, fn->nr_lines * sizeof(*fn->lines), h);

@@ -175,9 +175,9 @@ static int runtimes_step_out(struct runtimes *r, struct runtime_slot *s, const s
 	struct loading loading = {.r = r, .f = f};
 	const uint64_t place = runtimes_place(r, s, f->pc - !f->exact) + !f->exact;
 	const struct runtime_place at = {.pc = place, .moved = f->pc - place, .exact = f->exact, .arch = f->arch,
-					 .valid = f->valid, .reg = f->reg, .more = e->more, .left_sp = r->left_sp, .left_low = r->left_low,
-					 .left_none = r->left_none, .leads_to_heap = f->leads_to_heap, .in_heap = f->in_heap,
-					 .load = runtimes_load, .ctx = &loading};
+					 .valid = f->valid, .reg = f->reg, .more = e->more, .left_sp = r->left_sp,
+					 .left_low = r->left_low, .left_none = r->left_none,
+					 .leads_to_heap = f->leads_to_heap, .in_heap = f->in_heap, .load = runtimes_load, .ctx = &loading};
 	struct own_frame *own = runtimes_add_own(r, f->index);
 	struct runtime_step step = {0};
 	int err = s->ops->step(&s->found->found, e->code, &at, &step);

@@ -30,7 +30,7 @@ static struct functions_when runtimes_functions_when(const struct runtimes *r, c
 static const struct function *runtimes_function(const struct runtimes *r, const struct runtime_slot *s,
 						const struct function_entry *e, const struct runtime_frame *f)
 {
-	const struct function *fn = NULL;
+	const struct function *fn;
 	struct functions_when when;
 
 	if (!(f->flags & RUNTIME_HINTED)) {

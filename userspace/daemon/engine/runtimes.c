@@ -171,6 +171,12 @@ void runtimes_refuse(struct runtime_slot *s, int err, const char *why)
 		r->cfg.unknown(r->cfg.ctx, s->of->pid, s->ops->label, s->why);
 }
 
+/* When the answer of its decoder came: that of the stacks is of the last turn, before what was read. */
+static uint64_t runtimes_answer_ns(const struct runtime_slot *s)
+{
+	return !s->decoder || decoder_is_replayed(s->decoder) ? s->of->all->now_ns : clock_now_ns();
+}
+
 static void runtimes_accept(struct runtime_slot *s, const struct runtime_attached *a)
 {
 	s->found = calloc(1, sizeof(*s->found));
@@ -181,7 +187,7 @@ static void runtimes_accept(struct runtime_slot *s, const struct runtime_attache
 	s->found->refs = 1;
 	s->found->found = *a;
 	s->state = SLOT_READY;
-	s->attached_ns = s->of->all->now_ns;
+	s->attached_ns = runtimes_answer_ns(s);
 	s->vouched = true;
 	s->of->all->cfg.ledger->runtimes_attached++;
 	if (a->walk.start == OTP_WALK_NONE && a->more.start == OTP_WALK_NONE)
@@ -246,7 +252,7 @@ static void runtimes_on_code(void *ctx, struct decoder *d, const struct runtime_
 {
 	struct runtime_slot *s = decoder_owner(d);
 
-	codes_settle(&s->codes, f->key, err, c, decoder_is_replayed(d) ? s->of->all->now_ns : clock_now_ns());
+	codes_settle(&s->codes, f->key, err, c, runtimes_answer_ns(s));
 	runtimes_settled(s->of->all);
 }
 

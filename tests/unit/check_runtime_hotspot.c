@@ -291,13 +291,13 @@ START_TEST(code_has_epochs_of_its_own)
 	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 1), 0);
 	h->version = 17;
 	h->code_epoch_at = HW_CODE_EPOCH;
-	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 50);
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 49);
 	ck_assert_uint_eq(hotspot_epoch(&attached, root, 2), 8);
 	ck_assert_int_eq(code_at(HW_CODE), 0);
-	ck_assert_uint_eq(made.code.epoch, 50);
+	ck_assert_uint_eq(made.code.epoch, 49);
 	put64(HW_CODE_EPOCH, 43);
 	ck_assert_int_eq(code_at(HW_CODE), 0);
-	ck_assert_uint_eq(made.code.epoch, 52);
+	ck_assert_uint_eq(made.code.epoch, 51);
 	ck_assert_int_eq(decode_of_epoch(8), 0);
 }
 END_TEST
@@ -316,8 +316,23 @@ START_TEST(the_end_of_a_class_ends_an_epoch_of_code_where_there_is_a_sweeper)
 	ck_assert_uint_eq(hotspot_code_epoch(&attached, later, 2), made.code.epoch);
 	ck_assert_uint_lt(hotspot_code_epoch(&attached, root, 2), made.code.epoch);
 	h->version = 21;
-	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 42);
-	ck_assert_uint_eq(hotspot_code_epoch(&attached, later, 2), 42);
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 40);
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, later, 2), 40);
+}
+END_TEST
+
+START_TEST(epochs_of_code_begin_with_one)
+{
+	struct hotspot *h = (void *)attached.param;
+	uint64_t root[] = {0, 0};
+
+	attach_epoch();
+	h->code_epoch_at = HW_CODE_EPOCH;
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 1);
+	h->version = 21;
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 0); /* it could not be read */
+	root[1] = 2;
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 1);
 }
 END_TEST
 
@@ -378,7 +393,7 @@ START_TEST(a_redefined_class_ends_an_epoch_of_methods)
 	ck_assert_uint_ne(code_epoch_with(SWEEPER, REDEFINED, HW_CODE_EPOCH - VARIABLES), 0);
 	ck_assert_uint_eq(hotspot_epoch(&attached, with, 3), 11);
 	ck_assert_uint_eq(hotspot_epoch(&attached, NULL, 0), 11);
-	ck_assert_uint_eq(hotspot_code_epoch(&attached, with, 3), 50); /* no code is given up for that */
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, with, 3), 49); /* no code is given up for that */
 	ck_assert_int_eq(decode_of_epoch(11), 0);
 	put64(VARIABLE(1), 4);
 	ck_assert_int_eq(decode_of_epoch(11), -ESTALE);
@@ -1946,6 +1961,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_counter_for_code_that_cannot_be_read_is_none);
 	tcase_add_test(t, without_either_there_are_no_epochs);
 	tcase_add_test(t, code_has_epochs_of_its_own);
+	tcase_add_test(t, epochs_of_code_begin_with_one);
 	tcase_add_test(t, the_end_of_a_class_ends_an_epoch_of_code_where_there_is_a_sweeper);
 	tcase_add_test(t, frame_pointers_in_the_heap_are_distances);
 	tcase_add_loop_test(t, the_outermost_frame_in_the_heap_leads_out_of_it, 0, 2);

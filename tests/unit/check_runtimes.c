@@ -50,6 +50,7 @@ static bool code_is_gone, code_lacks_fp;
 static uint64_t code_place; /* what a frame at 0x71040 says of itself; 0: nothing */
 static const struct otp_walked *stack_walk; /* of the sample whose stack is unwound; NULL: none */
 static uint64_t code_epoch; /* in which it is read; 0: it has none */
+static uint64_t attached_code_epoch;
 
 /* A sample's epochs are its root's two words. */
 static uint64_t fake_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root)
@@ -61,6 +62,8 @@ static uint64_t fake_epoch(const struct runtime_attached *a, const uint64_t *roo
 static uint64_t fake_code_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root)
 {
 	(void)a;
+	if (!nr_root)
+		return attached_code_epoch;
 	return nr_root == 2 && code_epoch ? root[1] : 0;
 }
 
@@ -248,7 +251,7 @@ static void setup(void)
 	code_identity = (uint64_t)(uintptr_t)codes;
 	code_is_gone = code_lacks_fp = ops.leaves_fp = host_is_silent = false;
 	code_place = 0;
-	code_epoch = 0;
+	code_epoch = attached_code_epoch = 0;
 	stack_walk = NULL;
 	has_more = false;
 	questions = 0;
@@ -846,6 +849,41 @@ START_TEST(code_that_was_given_up_is_not_named_however_soon)
 }
 END_TEST
 
+/* Attached to by this time, 8 s after it began; five epochs have passed. */
+#define ATTACHED_NS (1 + 8 * NSEC_PER_SEC)
+
+/* The name of what a sample of this time ran, whose walk was not set yet; code is read in an epoch. */
+static const char *named_before_walks(uint64_t epoch, uint64_t time_ns)
+{
+	code_epoch = epoch;
+	ck_assert_int_eq(unwind_code(time_ns, true), 0);
+	return expand(1, 0);
+}
+
+START_TEST(before_there_are_walks_code_is_of_the_epoch_of_attaching)
+{
+	attached_code_epoch = 6;
+	map_code();
+	runtimes_meet(runtimes, &process, &stack, ATTACHED_NS);
+	ck_assert_str_eq(named_before_walks(6, ATTACHED_NS + 1), "one");
+	ck_assert_str_eq(named_before_walks(6, ATTACHED_NS - NSEC_PER_SEC / 5), "one");
+	/* Six tenths of a second are too much: another epoch may have ended. */
+	ck_assert_str_eq(named_before_walks(6, ATTACHED_NS - 3 * NSEC_PER_SEC / 5), "");
+	unwinder_free(unwinder);
+}
+END_TEST
+
+START_TEST(before_there_are_walks_code_of_a_later_epoch_is_not_named)
+{
+	attached_code_epoch = 6;
+	map_code();
+	runtimes_meet(runtimes, &process, &stack, ATTACHED_NS);
+	ck_assert_str_eq(named_before_walks(8, ATTACHED_NS + 1), "");
+	ck_assert_str_eq(named_before_walks(8, ATTACHED_NS - 1), "");
+	unwinder_free(unwinder);
+}
+END_TEST
+
 static int load_nothing(void *ctx, uint64_t addr, uint64_t *ret)
 {
 	(void)ctx, (void)addr, (void)ret;
@@ -1203,6 +1241,8 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, regions_of_one_process_cost_others_no_functions);
 	tcase_add_test(t, code_that_is_another_by_now_is_not_named);
 	tcase_add_test(t, code_that_was_given_up_is_not_named_however_soon);
+	tcase_add_test(t, before_there_are_walks_code_is_of_the_epoch_of_attaching);
+	tcase_add_test(t, before_there_are_walks_code_of_a_later_epoch_is_not_named);
 	tcase_add_test(t, an_epoch_begins_in_each_heap_by_itself);
 	tcase_add_test(t, the_heap_that_was_sampled_longest_ago_makes_room);
 	tcase_add_test(t, an_epoch_that_falls_is_of_another_heap);

@@ -43,6 +43,7 @@
 #define PERF_NAME	"java.cls.unloadedClasses"
 #define PERF_ENTRIES	4096
 #define PERF_BYTES	(1u << 20)
+#define GC_EPOCH_FIRST	2 /* codeCache.cpp: before any collection */
 
 struct perf_prologue {
 	uint32_t magic;
@@ -172,11 +173,9 @@ static uint64_t hotspot_epoch_of_methods(const struct hotspot_counters *c)
 /* Within a traversal, a sweeper gives up loops' code of unloaded classes: the sum stays where both counters do. */
 static uint64_t hotspot_epoch_of_code(const struct hotspot *h, const struct hotspot_counters *c)
 {
-	const bool with_classes = h->version < HOTSPOT_GC_GIVES_UP_CODE;
-
-	if (!h->code_epoch_at)
-		return with_classes ? c->classes : 0;
-	return c->code + 1 + (with_classes ? c->classes : 0);
+	if (h->version < HOTSPOT_GC_GIVES_UP_CODE)
+		return c->classes + (h->code_epoch_at ? c->code : 0);
+	return h->code_epoch_at && c->code >= GC_EPOCH_FIRST ? c->code - GC_EPOCH_FIRST + 1 : 0;
 }
 
 int hotspot_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret)

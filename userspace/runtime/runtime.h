@@ -207,6 +207,9 @@ struct runtime_context {
 	struct runtime_label label[RUNTIME_LABELS];
 };
 
+/* What the words that a walk's root copied with a sample say. a, root: borrowed. */
+typedef uint64_t runtime_epoch_fn(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
+
 struct runtime_ops {
 	const char *name; /* "cpython", as the frame kind's type */
 	const char *label; /* "Python" */
@@ -257,26 +260,26 @@ struct runtime_ops {
 	 * answers -ESTALE. A process may have several heaps, each with a counter of its own, in the lower half: the upper half
 	 * says of which heap it is (runtime_epoch_heap).
 	 */
-	uint64_t (*epoch)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
+	runtime_epoch_fn *epoch;
 
 	/*
 	 * Likewise, one that rises before code at an address may be other code, where that happens more often: it is the epoch
 	 * of regions then. NULL: epoch is.
 	 */
-	uint64_t (*code_epoch)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
+	runtime_epoch_fn *code_epoch;
 
 	/*
 	 * Likewise, a counter that rises more often: whenever anything is moved. That of frames that are RUNTIME_MOVED. NULL: there
 	 * are none.
 	 */
-	uint64_t (*moved)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
+	runtime_epoch_fn *moved;
 
 	/*
 	 * Engine, pure, of a runtime whose walk copies a word that changes before code at an address may be other code, and may
 	 * change at other times too; may be NULL. Where a sample and a reading of code have the same stamp, nothing was
 	 * replaced in between; different ones say nothing. The root's words of a sample. 0: it is not known.
 	 */
-	uint64_t (*stamp)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
+	runtime_epoch_fn *stamp;
 
 	/*
 	 * The file's name, by which it is found in a process before any frame of it was met; may be NULL. So is lib, this name and

@@ -12,18 +12,38 @@
 #define EPOCH_FALL_NS	  (10 * NSEC_PER_MSEC) /* ticks at the same time may read epochs in either order */
 #define EPOCH_UNWALKED_NS (2 * NSEC_PER_SEC) /* so long the walk is being set */
 
-/*
- * Without the walk's words (perf does not walk), the epoch is not known. Until the walk is set, it is at least that of the
- * time of attaching: if that has passed when a function is read, it stays unknown. Before, it was an earlier one, unless
- * that was the first of all; functions are unknown then.
- */
-static uint64_t runtimes_epoch_unwalked(const struct runtime_slot *s, uint64_t time_ns)
+/* Whether what rises as epochs end was at the time of attaching what it had been so long before: for a share of an epoch. */
+static bool runtimes_has_lasted(uint64_t attached, uint64_t age, uint64_t before)
 {
-	uint64_t attached = s->ops->epoch(&s->found->found, NULL, 0);
+	const uint64_t passed = (uint32_t)attached - 1;
 
-	if (time_ns >= s->attached_ns + EPOCH_UNWALKED_NS)
+	return !passed || before <= age / passed / CODES_TRUST_SHARE;
+}
+
+/*
+ * Without the walk's words (perf does not walk), an epoch is not known. Until the walk is set, it is at least that of the
+ * time of attaching: if that has passed when a function or code is read, it stays unknown. Before, it was an earlier one,
+ * unless epochs take much longer than that, one with another since the program began: it stays unknown then.
+ */
+static uint64_t runtimes_epoch_unwalked(const struct runtime_slot *s, const struct process *p, uint64_t attached,
+					uint64_t time_ns)
+{
+	const uint64_t at = s->attached_ns, age = at - MIN(p->start_ns, at), before = at - MIN(time_ns, at);
+
+	if (!attached || time_ns >= at + EPOCH_UNWALKED_NS)
 		return 0;
-	return time_ns < s->attached_ns && (uint32_t)attached > 1 ? attached - 1 : attached;
+	return runtimes_has_lasted(attached, age, before) ? attached : attached - 1;
+}
+
+/* By the sample's words where there are such; NULL: there is no such counter. */
+static uint64_t runtimes_epoch_by(const struct runtime_slot *s, const struct process *p, const struct sample *sample,
+				  const struct otp_walked *w, runtime_epoch_fn *by)
+{
+	if (!by)
+		return 0;
+	if (!s->epoch_is_bound)
+		return by(&s->found->found, sample_walk_words(w), w->root_words);
+	return runtimes_epoch_unwalked(s, p, by(&s->found->found, NULL, 0), sample->head.time_ns);
 }
 
 /* The epochs of the sample's heap; NULL: it was not met. */
@@ -111,17 +131,18 @@ void runtimes_find_epoch(struct runtimes *r, const struct process *p, const stru
 		s->stamp = s->ops->stamp(&s->found->found, sample_walk_words(w), w->root_words);
 	if (!s->ops->epoch)
 		return;
-	s->epoch = s->epoch_is_bound ? runtimes_epoch_unwalked(s, sample->head.time_ns) :
-				       s->ops->epoch(&s->found->found, sample_walk_words(w), w->root_words);
+	s->epoch = runtimes_epoch_by(s, p, sample, w, s->ops->epoch);
 	if (!s->epoch_is_bound)
 		runtimes_see_epoch(s, sample->head.time_ns);
 	if (s->heaps_recur) {
 		s->epoch = 0;
 		return;
 	}
-	s->code_epoch = s->epoch_is_bound ? 0 : s->epoch;
-	if (!s->epoch_is_bound && s->ops->code_epoch)
-		s->code_epoch = s->ops->code_epoch(&s->found->found, sample_walk_words(w), w->root_words);
+	/* Where code has no counter of its own, it is held by its age alone until there are walks. */
+	if (s->ops->code_epoch)
+		s->code_epoch = runtimes_epoch_by(s, p, sample, w, s->ops->code_epoch);
+	else
+		s->code_epoch = s->epoch_is_bound ? 0 : s->epoch;
 	if (!s->epoch_is_bound && s->ops->moved)
 		s->moved = s->ops->moved(&s->found->found, sample_walk_words(w), w->root_words);
 }

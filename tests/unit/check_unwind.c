@@ -806,12 +806,24 @@ static int interprets(void *ctx, const struct unwind_code_frame *f, bool final, 
 
 START_TEST(code_that_is_interpreted_need_not_be_mapped)
 {
-	const struct unwind_code some = {.step = interprets, .start = BASE + 0x2f00, .end = BASE + 0x2f20};
+	const struct unwind_code some = {.step = interprets, .over = {{BASE + 0x2f00, BASE + 0x2f20}}, .nr_over = 1};
 
 	in.code = &some;
 	reg[RIP] = BASE + 0x2f10;
 	EXPECT(UNWIND_NO_RULE, BASE + 0x2f10, DATA, DATA + 16, DATA + 32);
 	ck_assert_ptr_null(out.frames[1].map);
+}
+END_TEST
+
+/* As of CoreCLR beside LuaJIT. */
+START_TEST(each_runtime_goes_before_its_files_tables)
+{
+	const struct unwind_code some = {
+		.step = interprets, .over = {{BASE + 0x2100, BASE + 0x2200}, {BASE + 0x2300, BASE + 0x2400}}, .nr_over = 2};
+
+	in.code = &some;
+	reg[RIP] = BASE + (_i ? 0x2310 : 0x2110);
+	EXPECT(UNWIND_NO_RULE, reg[RIP], DATA, DATA + 16, DATA + 32);
 }
 END_TEST
 
@@ -1493,6 +1505,7 @@ Suite *unwind_suite(void)
 	tcase_add_loop_test(t, what_is_cut_in_the_heap_goes_on_where_it_was_entered, 0, 5);
 	tcase_add_loop_test(t, the_heap_is_not_entered_elsewhere, 0, 4);
 	tcase_add_test(t, code_that_is_interpreted_need_not_be_mapped);
+	tcase_add_loop_test(t, each_runtime_goes_before_its_files_tables, 0, 2);
 	tcase_add_test(t, compiled_code_is_left_to_what_called_it);
 	tcase_add_test(t, compiled_code_keeps_a_frame_pointer_that_leads_to_a_return_address);
 	tcase_add_test(t, compiled_code_shares_the_frame_of_what_jumped_to_it);

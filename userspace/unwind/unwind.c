@@ -235,14 +235,21 @@ static int unwind_enter_other(struct unwinder *u, struct cursor *c, struct binar
 	return step_packed(c, f.packed);
 }
 
+static bool unwind_goes_before_tables(const struct unwind_code *code, uint64_t pc)
+{
+	for (uint32_t i = 0; i < code->nr_over; i++)
+		if (pc >= code->over[i].start && pc < code->over[i].end)
+			return true;
+	return false;
+}
+
 /* Code of a file that has no table for it, or a wrong one: as its runtime says, if it brings it along. */
 static int unwind_brought(struct cursor *c, const struct found *f)
 {
 	bool rows = f->packed->state == PACKED_ROW || f->packed->state == PACKED_WIDE;
 	bool none = f->packed->state == PACKED_NONE || (rows && f->packed->flags & ROW_GUESS);
-	uint64_t pc = c->reg[c->arch->pc];
 
-	if (!c->in->code || !(none || pc - c->in->code->start < c->in->code->end - c->in->code->start))
+	if (!c->in->code || !(none || unwind_goes_before_tables(c->in->code, c->reg[c->arch->pc])))
 		return STEP_NOTHING;
 	return step_code(c);
 }

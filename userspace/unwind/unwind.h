@@ -142,6 +142,9 @@ struct unwind_code_step { /* the caller's registers */
 	uint32_t flags; /* fp is known; there is no caller; what calls preserve is the caller's; of frames in the heap */
 };
 
+#define UNWIND_OVER_MAX 2
+struct unwind_over { uint64_t start, end; };
+
 struct unwind_code {
 	/*
 	 * 0; -ENOENT: unknown code, which is guessed at; -ENODATA: code without frame pointers whose caller is not known, where
@@ -152,7 +155,8 @@ struct unwind_code {
 		    const struct mapping **ret_wait);
 	void *ctx;
 	bool owns; /* a runtime of this process makes code: what it does not know may be its own all the same */
-	uint64_t start, end; /* code of a file whose tables are wrong: step goes before them */
+	struct unwind_over over[UNWIND_OVER_MAX]; /* code of files whose tables are wrong: step goes before them */
+	uint32_t nr_over;
 };
 
 struct unwind_input {

@@ -3,6 +3,7 @@
  * Code of runtimes on the native stack of a sample: which region a frame is in,
  * by its decoder; how the frame is left, by its runtime; the functions of it.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -273,13 +274,14 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 /* Code for which a runtime goes before its file's tables. */
 static void runtimes_set_override(struct runtimes *r)
 {
+	static_assert(UNWIND_OVER_MAX >= OTP_WALK_PLANS, "a process has no more runtimes");
+
 	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++) {
 		const struct runtime_slot *s = &r->stack_of->slot[i];
 
-		if (s->state != SLOT_READY || !s->found->found.code_has_tables)
-			continue;
-		r->hook.start = s->found->found.code_start;
-		r->hook.end = s->found->found.code_end;
+		if (s->state == SLOT_READY && s->found->found.code_has_tables)
+			r->hook.over[r->hook.nr_over++] =
+				(struct unwind_over){s->found->found.code_start, s->found->found.code_end};
 	}
 }
 

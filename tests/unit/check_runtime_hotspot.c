@@ -757,6 +757,28 @@ START_TEST(a_loop_without_a_poll_is_on_the_line_of_the_only_loop)
 }
 END_TEST
 
+/* As of collectors whose code has no polls in counted loops: nothing is said of the whole method. */
+START_TEST(the_only_loop_of_a_method_without_descriptors_has_its_line)
+{
+	static const int32_t none[2][4] = {{-1}, {INT32_MAX}};
+	static const uint8_t back[] = {0x75, 0xfa};
+	struct hotspot_method m;
+	uint32_t node;
+
+	put(HW_BLOB + 0x1a0, none, sizeof(none));
+	put32(HW_BLOB + 0x1a0 + 2 * 16, INT32_MAX);
+	put32(HW_BLOB + 0x1a0 + 3 * 16, INT32_MAX);
+	put(HW_CODE + 0x5b, back, sizeof(back));
+	put_jump(20, 10);
+	ck_assert_int_eq(hotspot_method_read(hotspot_of(&attached), &memory, HW_METHOD(0), &m), 0);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	node = runtime_code_node_at(&made.code, made.rows, HW_CODE + 0x59, false);
+	ck_assert_uint_eq(made.nodes[node].position, hotspot_position(&m, 15));
+	node = runtime_code_node_at(&made.code, made.rows, HW_CODE + 0x5f, false);
+	ck_assert_uint_eq(made.nodes[node].position, 0);
+}
+END_TEST
+
 static void check_stubs(uint16_t version)
 {
 	hotspot_world_make(&attached, version);
@@ -1983,6 +2005,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, code_whose_flow_is_not_known_has_what_its_marks_say);
 	tcase_add_test(t, the_innermost_loop_of_a_method_is_found_if_there_is_one);
 	tcase_add_test(t, a_loop_without_a_poll_is_on_the_line_of_the_only_loop);
+	tcase_add_test(t, the_only_loop_of_a_method_without_descriptors_has_its_line);
 	tcase_add_test(t, hand_written_code_has_the_names_of_its_list);
 	tcase_add_test(t, a_list_of_stubs_without_an_end_is_left);
 	tcase_add_test(t, a_stub_that_is_still_there_is_the_same_to_another_decoder);

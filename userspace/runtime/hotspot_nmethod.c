@@ -388,7 +388,7 @@ static void nmethod_rows(struct nmethod *n, uint32_t nr, uint32_t root, uint32_t
 	nmethod_find_loop(n);
 	hotspot_pushed_begin(&n->pushed, n->made);
 	n->flow.pushed = &n->pushed;
-	hotspot_flow_read(&n->flow, n->memory, n->made->code.start, from, nr_marks ? size : 0, n->marks, nr_marks);
+	hotspot_flow_read(&n->flow, n->memory, n->made->code.start, from, size, n->marks, nr_marks);
 	hotspot_pushed_read(&n->pushed, n->memory);
 	/* Until its frame is there, nothing that was inlined runs. */
 	runtime_code_add_row(n->made, 0, begin);

@@ -54,23 +54,33 @@ static inline int array_reach(void *array, uint32_t n, uint32_t *cap, size_t siz
 }
 
 /*
- * Binary search: the number of elements whose uint64_t at offset is at most key.
+ * Binary search: how many of the elements 0 to count - 1 have what holds says of the element i. Those that have it precede
+ * those that have not.
+ */
+#define ARRAY_COUNT_WHILE(count, i, holds)                            \
+	({                                                            \
+		uint32_t low_ = 0, high_ = (count);                   \
+								      \
+		while (low_ < high_) {                                \
+			const uint32_t i = low_ + (high_ - low_) / 2; \
+								      \
+			if (holds)                                    \
+				low_ = i + 1;                         \
+			else                                          \
+				high_ = i;                            \
+		}                                                     \
+		low_;                                                 \
+	})
+
+/*
+ * The number of elements whose uint64_t at offset is at most key.
  * array: sorted by it; elements of size bytes, aligned for it.
  */
 static inline uint32_t array_count_up_to(const void *array, uint32_t count, size_t size, size_t offset, uint64_t key)
 {
 	const uint8_t *at = array;
-	uint32_t low = 0, high = count;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (*(const uint64_t *)(const void *)(at + mid * size + offset) <= key)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return ARRAY_COUNT_WHILE(count, i, *(const uint64_t *)(const void *)(at + i * size + offset) <= key);
 }
 
 #endif

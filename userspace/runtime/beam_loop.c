@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "runtime/beam.h"
@@ -219,17 +220,9 @@ static int beam_loop_read(const struct beam *b, struct memory *m)
 
 static const struct beam_flow_run *beam_loop_run(uint32_t offset)
 {
-	uint32_t low = 0, high = read_runs.nr;
+	const uint32_t n = ARRAY_COUNT_WHILE(read_runs.nr, i, read_runs.run[i].end <= offset);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (read_runs.run[middle].end <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < read_runs.nr && offset >= read_runs.run[low].start ? &read_runs.run[low] : NULL;
+	return n < read_runs.nr && offset >= read_runs.run[n].start ? &read_runs.run[n] : NULL;
 }
 
 /* A region of the loop is known by its bounds, and stays. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 static bool code_rows_sound(const struct runtime_code *c, const struct runtime_code_row *rows)
@@ -31,17 +32,7 @@ bool runtime_code_sound(const struct runtime_code *c, const struct runtime_code_
 /* How many rows begin at or before offset. */
 static uint32_t code_rows_until(const struct runtime_code *c, const struct runtime_code_row *rows, uint64_t offset)
 {
-	uint32_t low = 0, high = c->nr_rows;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (rows[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ARRAY_COUNT_WHILE(c->nr_rows, i, rows[i].offset <= offset);
 }
 
 uint32_t runtime_code_node_at(const struct runtime_code *c, const struct runtime_code_row *rows, uint64_t pc, bool caller)

@@ -14,6 +14,7 @@
  */
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "runtime/v8.h"
 
@@ -187,19 +188,11 @@ static uint32_t v8_scan_aside(const struct v8_code_scan *s)
 /* The first anchor from there on that says something. */
 static const struct v8_anchor *v8_anchor_from(const struct v8_code_scan *s, uint32_t at)
 {
-	uint32_t low = 0, high = s->known;
+	uint32_t n = ARRAY_COUNT_WHILE(s->known, i, s->anchors->row[i].at < at);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (s->anchors->row[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (low < s->known && s->anchors->row[low].path == V8_NO_PATH)
-		low++;
-	return low < s->known ? &s->anchors->row[low] : NULL;
+	while (n < s->known && s->anchors->row[n].path == V8_NO_PATH)
+		n++;
+	return n < s->known ? &s->anchors->row[n] : NULL;
 }
 
 /* The jump with which a part that is done rarely goes back. */

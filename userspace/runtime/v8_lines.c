@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "runtime/v8.h"
 
@@ -115,15 +116,7 @@ int v8_lines_read(struct memory *m, const struct v8_flat *source, uint64_t scrip
 
 uint32_t v8_line_at(const struct v8_lines *l, uint32_t at)
 {
-	uint32_t low = 0, high = l->nr;
+	const uint32_t n = ARRAY_COUNT_WHILE(l->nr, i, l->row[i].at <= at);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (l->row[middle].at <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? l->row[low - 1].line : 0;
+	return n ? l->row[n - 1].line : 0;
 }

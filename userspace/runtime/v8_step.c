@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "runtime/v8.h"
 
@@ -92,17 +93,9 @@ static void v8_step_own_entered(const struct runtime_code *c, const struct runti
 static uint32_t v8_step_state(const struct runtime_code *c, const struct runtime_place *at)
 {
 	const uint64_t offset = at->pc - c->start;
-	uint32_t low = 0, high = c->nr_more;
+	const uint32_t n = ARRAY_COUNT_WHILE(c->nr_more, i, at->more[i] >> 8 <= offset);
 
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (at->more[middle] >> 8 <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? at->more[low - 1] & 0xff : 1;
+	return n ? at->more[n - 1] & 0xff : 1;
 }
 
 /* The innermost frame, with the return address at a depth or in a register. */

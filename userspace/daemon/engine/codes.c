@@ -58,17 +58,7 @@ static void code_entry_take_code(struct codes *t, struct code_entry *e, const st
 /* How many entries begin at or before pc. */
 static uint32_t codes_until(const struct codes *t, uint64_t pc)
 {
-	uint32_t low = 0, high = t->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (t->at[middle]->start <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ARRAY_COUNT_WHILE(t->count, i, t->at[i]->start <= pc);
 }
 
 struct code_entry *codes_find(const struct codes *t, uint64_t pc)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 static struct map shared; /* functions by the hash of their content; of two with one hash the second is not shared */
@@ -82,18 +83,10 @@ static struct function *function_get(const struct runtime_function *fn)
 
 uint32_t function_line(const struct function *fn, uint32_t position, uint32_t *ret_column)
 {
-	uint32_t low = 0, high = fn->nr_lines;
+	const uint32_t n = ARRAY_COUNT_WHILE(fn->nr_lines, i, fn->lines[i].position <= position);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (fn->lines[middle].position <= position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*ret_column = low && fn->has_columns ? position - fn->lines[low - 1].position + 1 : 0;
-	return low ? fn->lines[low - 1].line : 0;
+	*ret_column = n && fn->has_columns ? position - fn->lines[n - 1].position + 1 : 0;
+	return n ? fn->lines[n - 1].line : 0;
 }
 
 /* --- a process' table --- */

@@ -12,38 +12,35 @@
 #define EPOCH_FALL_NS	  (10 * NSEC_PER_MSEC) /* ticks at the same time may read epochs in either order */
 #define EPOCH_UNWALKED_NS (2 * NSEC_PER_SEC) /* so long the walk is being set */
 
-/* Whether what rises as epochs end was at the time of attaching what it had been so long before: for a share of an epoch. */
-static bool runtimes_has_lasted(uint64_t attached, uint64_t age, uint64_t before)
-{
-	const uint64_t passed = (uint32_t)attached - 1;
-
-	return !passed || before <= age / passed / CODES_TRUST_SHARE;
-}
-
 /*
- * Without the walk's words (perf does not walk), an epoch is not known. Until the walk is set, it is at least that of the
- * time of attaching: if that has passed when a function or code is read, it stays unknown. Before, it was an earlier one,
- * unless epochs take much longer than that, one with another since the program began: it stays unknown then.
+ * Whether a sample from before the walk was set, of which the walk's words are missing, is of the epoch of the time of
+ * attaching, or of one that began since. Before, it was an earlier one, unless so much time is but a share of an epoch, one
+ * with another since the program began.
  */
-static uint64_t runtimes_epoch_unwalked(const struct runtime_slot *s, const struct process *p, uint64_t attached,
-					uint64_t time_ns)
+static bool runtimes_is_of_attaching(const struct runtime_slot *s, const struct process *p, uint64_t attached, uint64_t time_ns)
 {
 	const uint64_t at = s->attached_ns, age = at - MIN(p->start_ns, at), before = at - MIN(time_ns, at);
+	const uint64_t passed = (uint32_t)attached - 1;
 
-	if (!attached || time_ns >= at + EPOCH_UNWALKED_NS)
-		return 0;
-	return runtimes_has_lasted(attached, age, before) ? attached : attached - 1;
+	return attached && time_ns < at + EPOCH_UNWALKED_NS && (!passed || before <= age / passed / CODES_TRUST_SHARE);
 }
 
-/* By the sample's words where there are such; NULL: there is no such counter. */
-static uint64_t runtimes_epoch_by(const struct runtime_slot *s, const struct process *p, const struct sample *sample,
-				  const struct otp_walked *w, runtime_epoch_fn *by)
+/* Without the walk's words (perf does not walk), an epoch is not known, but for a while that it is another one than now. */
+static uint64_t runtimes_epoch_unwalked(const struct runtime_slot *s, const struct process *p, uint64_t time_ns)
 {
-	if (!by)
-		return 0;
-	if (!s->epoch_is_bound)
-		return by(&s->found->found, sample_walk_words(w), w->root_words);
-	return runtimes_epoch_unwalked(s, p, by(&s->found->found, NULL, 0), sample->head.time_ns);
+	const uint64_t attached = s->ops->epoch(&s->found->found, NULL, 0);
+
+	if (runtimes_is_of_attaching(s, p, attached, time_ns))
+		return attached;
+	return attached && time_ns < s->attached_ns ? attached - 1 : 0;
+}
+
+/* Likewise, of code: what may be of an earlier epoch is held by its age, for unwinding; its functions have no names then. */
+static uint64_t runtimes_code_epoch_unwalked(const struct runtime_slot *s, const struct process *p, uint64_t time_ns)
+{
+	const uint64_t attached = s->ops->code_epoch ? s->ops->code_epoch(&s->found->found, NULL, 0) : 0;
+
+	return runtimes_is_of_attaching(s, p, attached, time_ns) ? attached : 0;
 }
 
 /* The epochs of the sample's heap; NULL: it was not met. */
@@ -131,18 +128,17 @@ void runtimes_find_epoch(struct runtimes *r, const struct process *p, const stru
 		s->stamp = s->ops->stamp(&s->found->found, sample_walk_words(w), w->root_words);
 	if (!s->ops->epoch)
 		return;
-	s->epoch = runtimes_epoch_by(s, p, sample, w, s->ops->epoch);
+	s->epoch = s->epoch_is_bound ? runtimes_epoch_unwalked(s, p, sample->head.time_ns) :
+				       s->ops->epoch(&s->found->found, sample_walk_words(w), w->root_words);
 	if (!s->epoch_is_bound)
 		runtimes_see_epoch(s, sample->head.time_ns);
 	if (s->heaps_recur) {
 		s->epoch = 0;
 		return;
 	}
-	/* Where code has no counter of its own, it is held by its age alone until there are walks. */
-	if (s->ops->code_epoch)
-		s->code_epoch = runtimes_epoch_by(s, p, sample, w, s->ops->code_epoch);
-	else
-		s->code_epoch = s->epoch_is_bound ? 0 : s->epoch;
+	s->code_epoch = s->epoch_is_bound ? runtimes_code_epoch_unwalked(s, p, sample->head.time_ns) : s->epoch;
+	if (!s->epoch_is_bound && s->ops->code_epoch)
+		s->code_epoch = s->ops->code_epoch(&s->found->found, sample_walk_words(w), w->root_words);
 	if (!s->epoch_is_bound && s->ops->moved)
 		s->moved = s->ops->moved(&s->found->found, sample_walk_words(w), w->root_words);
 }

@@ -64,7 +64,7 @@ struct runtime_slot { /* one runtime of one process */
 	/* Of the sample whose native stack is unwound; 0: not known. Regions need not be of an epoch that is only bounded. */
 	uint64_t epoch;
 	bool epoch_is_bound;
-	uint64_t code_epoch; /* likewise, of regions, by ops->code_epoch; without that, 0 where it is only bounded */
+	uint64_t code_epoch; /* likewise, of regions, by ops->code_epoch; 0 where only epoch is bounded */
 	uint64_t moved; /* likewise, by ops->moved */
 	uint64_t stamp; /* likewise, by ops->stamp */
 	struct runtime_runs *runs; /* of heaps, the one that was sampled last first; owned */

@@ -19,10 +19,10 @@ MODES = {
     "interpreted": ["-Xint"],
     "C1": ["-XX:TieredStopAtLevel=1"],
     "C2": ["-XX:-TieredCompilation"],
+    "serial": ["-XX:+UseSerialGC"],
     "unsegmented": ["-XX:-SegmentedCodeCache", "-XX:+PreserveFramePointer"],
     "uncompressed": ["-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers"],
     "compact headers": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseCompactObjectHeaders"],
-    "serial": ["-XX:+UseSerialGC"],
     "parallel": ["-XX:+UseParallelGC"],
     "Z": ["-XX:+UseZGC"],
     "Shenandoah": ["-XX:+UseShenandoahGC"],
@@ -106,7 +106,7 @@ def main():
     lib.need(found, "stacks of Java programs", "there is no JDK")
     classes = hotspot_lib.compile_program("Java.java")
     lib.need(classes, "stacks of Java programs", "there is no javac")
-    modes = dict(list(MODES.items())[:2]) if lib.BRIEF else MODES if hotspot_lib.ALL else dict(list(MODES.items())[:5])
+    modes = dict(list(MODES.items())[:2]) if lib.BRIEF else MODES if hotspot_lib.ALL else dict(list(MODES.items())[:6])
     modes = {k: v for k, v in modes.items() if re.search(os.environ.get("MODES", ""), k)}
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
     ran = [("%s %s" % (java.label, mode),) + run(java, classes, options)

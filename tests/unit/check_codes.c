@@ -115,8 +115,8 @@ START_TEST(code_of_a_process_that_has_ended_is_trusted_once_more)
 	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
 	ask(0x1010, S + 5);
 	codes_settle(&codes, 0x1010, -ESRCH, NULL, S + 6);
-	ck_assert(holds(0x1010, S) && holds(0x1010, S + 5) && holds(0x1010, S + CODES_TRUST_NS));
-	ck_assert(!holds(0x1010, S + CODES_TRUST_NS + 1));
+	ck_assert(holds(0x1010, S) && holds(0x1010, S + 5) && holds(0x1010, S + CODES_ENDED_NS));
+	ck_assert(!holds(0x1010, S + CODES_ENDED_NS + 1));
 	ck_assert(!codes_want(&codes, 0x2000, (struct codes_when){.time_ns = S}, S, &q));
 }
 END_TEST

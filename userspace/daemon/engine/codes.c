@@ -143,7 +143,7 @@ static uint64_t codes_trust(const struct codes *t, const struct code_entry *e, s
 	if (codes_are_alert(t, when.time_ns) || (e->code && e->code->flags & RUNTIME_CODE_FLEETING))
 		return 0;
 	if ((t->ended || when.waited) && !codes_have_gone(t, when.time_ns))
-		return CODES_TRUST_NS;
+		return t->ended ? CODES_ENDED_NS : CODES_TRUST_NS;
 	if (epochs)
 		return e->code->flags & RUNTIME_CODE_MAY_GO ? 0 : CODES_TRUST_NS;
 	return MIN((e->seen_ns - e->found_ns) / CODES_TRUST_SHARE, CODES_TRUST_NS);

@@ -28,9 +28,9 @@
  * all the while; in those of two epochs, only if they are no further apart than the share of its age for which it would be
  * trusted. Else it holds for the epochs before and after, and not for those in between.
  * Of a runtime with stamps, a region holds for all samples of the last reading's stamp, and is not read again for them.
- * Where nothing can be read any more, as of a process that has ended, or by a
- * sample that has waited for too long, what is known is trusted for CODES_TRUST_NS,
- * unless code was found to be gone.
+ * Where nothing can be read any more, what is known is trusted unless code was found to
+ * be gone: of a process that has ended for CODES_ENDED_NS, by a sample that has waited for
+ * too long for CODES_TRUST_NS.
  *
  * Called by runtimes*.c, one thread. Bounds: CODES_MAX regions of a process; the
  * bytes of all (codes_bytes), which the caller keeps below its bound by emptying
@@ -50,6 +50,7 @@
 
 #define CODES_MAX      65536
 #define CODES_TRUST_NS NSEC_PER_SEC
+#define CODES_ENDED_NS (2 * CODES_TRUST_NS) /* of what should have been read again, the process ended before it was */
 #define CODES_TRUST_SHARE 8 /* code that was seen for 8 s is trusted for 1 s */
 #define CODES_ALERT_NS (60 * NSEC_PER_SEC) /* after code was replaced, none is trusted for so long */
 

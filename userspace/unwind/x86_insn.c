@@ -23,6 +23,7 @@ struct decoder {
 	uint8_t map; /* enum map */
 	uint8_t opcode;
 	bool vector;   /* of VEX, EVEX or XOP: opcodes with a meaning of their own */
+	uint8_t stands_for; /* of VEX and EVEX, the prefix: none, 66, F3, F2 */
 	uint8_t xop;   /* bytes of immediate that its map has */
 	uint8_t mod, reg, rm; /* extended by REX */
 	bool memory;
@@ -93,15 +94,15 @@ static bool vector_prefix(struct decoder *d, uint8_t b)
 	uint8_t first;
 
 	if (b == 0xc5) {
-		next_byte(d);
+		d->stands_for = next_byte(d) & 3;
 		d->map = MAP_0F;
 	} else if (b == 0xc4) {
 		d->map = map_number(next_byte(d) & 31);
-		next_byte(d);
+		d->stands_for = next_byte(d) & 3;
 	} else if (b == 0x62) {
 		first = next_byte(d);
 		d->map = map_number(first & 7);
-		next_byte(d);
+		d->stands_for = next_byte(d) & 3;
 		next_byte(d);
 	} else if (b == 0x8f && d->at < d->end && (*d->at & 31) >= 8) {
 		first = next_byte(d) & 31;
@@ -545,7 +546,9 @@ static bool only_a_vector_is_written(const struct decoder *d)
 	const uint8_t op = d->opcode;
 	const bool stores = op == 0x11 || op == 0x13 || op == 0x17 || op == 0x29 || op == 0x2b || op == 0x7f || op == 0xd6 || op == 0xe7;
 
-	return d->vector && d->map == MAP_0F && two_is_of_vectors(op) && op != 0xd7 && !(stores && d->memory);
+	const bool movq = op == 0x7e && d->stands_for == 2; /* from a vector or memory; the others store */
+
+	return d->vector && d->map == MAP_0F && (two_is_of_vectors(op) || movq) && op != 0xd7 && !(stores && d->memory);
 }
 
 /* Those of several prefixes and longer opcodes are mostly of vectors, and are hardly told apart. */

@@ -1427,15 +1427,16 @@ START_TEST(a_frame_that_is_given_up_has_kept_where_it_was)
 }
 END_TEST
 
-/* In 8 both are offsets, as since 23 by another name. */
+/* In 8 both are offsets, as since 23 and since 26 by other names. */
 START_TEST(the_handler_is_an_offset_or_an_address)
 {
 	struct hotspot *h = (void *)attached.param;
+	uint16_t *const names[] = {&h->nmethod_deopt_8, &h->nmethod_deopt, &h->nmethod_deopt_26};
 
 	put32(HW_BLOB + 0x118, 16);
 	put32(HW_BLOB + 0x11c, 0x200 + 0x70);
-	h->compiled_deopt = HOTSPOT_NONE;
-	h->nmethod_deopt_8 = 0x11c;
+	h->compiled_deopt = h->nmethod_deopt_8 = h->nmethod_deopt = h->nmethod_deopt_26 = HOTSPOT_NONE;
+	*names[_i] = 0x11c;
 	ck_assert_int_eq(code_at(HW_CODE), 0);
 	ck_assert_uint_eq(made.code.word[HOTSPOT_GIVEN_UP], 0x70 | 16ULL << 32);
 	/* Out of its code, and out of its frame. */
@@ -1871,6 +1872,8 @@ START_TEST(for_a_check_of_a_subtype_the_caller_has_pushed_two_words)
 	ck_assert_uint_eq(step.sp, STACK + 80);
 	put_pushes("C1 Runtime slow_subtype_check_blob", 35, (uint32_t)-1);
 	ck_assert_uint_eq(made.code.kind, HOTSPOT_SUBTYPE);
+	put_pushes("slow_subtype_check_blob (C1 runtime)", 37, (uint32_t)-1);
+	ck_assert_uint_eq(made.code.kind, HOTSPOT_SUBTYPE);
 }
 END_TEST
 
@@ -2013,7 +2016,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, free_blocks_and_other_addresses_have_no_code);
 	tcase_add_test(t, a_compiled_frame_is_left_at_each_of_its_instructions);
 	tcase_add_test(t, a_frame_that_is_given_up_has_kept_where_it_was);
-	tcase_add_test(t, the_handler_is_an_offset_or_an_address);
+	tcase_add_loop_test(t, the_handler_is_an_offset_or_an_address, 0, 3);
 	tcase_add_test(t, where_nobody_tells_when_a_frame_is_there_callers_alone_are_known);
 	tcase_add_loop_test(t, what_saves_all_registers_is_left_at_each_of_its_instructions, 0, 2);
 	tcase_add_test(t, what_handles_an_exception_has_its_frame_up_to_where_it_is_taken_down);

@@ -54,6 +54,7 @@
 	X(nmethod_original, "nmethod", "_orig_pc_offset", HOTSPOT_MAYBE)           \
 	X(nmethod_deopt, "nmethod", "_deopt_handler_offset", HOTSPOT_MAYBE)        \
 	X(nmethod_deopt_8, "nmethod", "_deoptimize_offset", HOTSPOT_MAYBE)         \
+	X(nmethod_deopt_26, "nmethod", "_deopt_handler_entry_offset", HOTSPOT_MAYBE) \
 	X(compiled_deopt, "CompiledMethod", "_deopt_handler_begin", HOTSPOT_MAYBE) \
 	X(method_const, "Method", "_constMethod", 0)                               \
 	X(const_constants, "ConstMethod", "_constants", 0)                         \

@@ -160,10 +160,10 @@ static bool hotspot_begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* C1's, whose frames end otherwise than those of compiled code; 24 and later call them by the second name. */
+/* C1's, whose frames end otherwise than those of compiled code; since 24 called by the second name, in 27 by the third. */
 static bool hotspot_is_c1_stub(const char *name)
 {
-	return strstr(name, "Runtime1 stub") || hotspot_begins(name, "C1 Runtime ");
+	return strstr(name, "Runtime1 stub") || hotspot_begins(name, "C1 Runtime ") || strstr(name, " (C1 runtime)");
 }
 
 /* Other stubs of C1 jump there with their frames (c1_Runtime1_x86.cpp, forward_exception). */

@@ -449,14 +449,15 @@ static int nmethod_identity(const struct nmethod *n, uint64_t *ret)
 
 /* --- frames that are given up --- */
 
-/* Its address: in 8 and since 23 an offset of the method, else of CompiledMethod. */
+/* Its address: in 8 and since 23 an offset of the method, by a name that changed twice, else of CompiledMethod. */
 static int nmethod_handler(struct nmethod *n, uint64_t *ret)
 {
 	const struct hotspot *h = n->h;
+	const uint16_t only = MIN(h->nmethod_deopt_8, MIN(h->nmethod_deopt, h->nmethod_deopt_26)); /* HOTSPOT_NONE is the largest */
 
 	if (h->compiled_deopt != HOTSPOT_NONE)
 		return memory_u64(n->memory, n->at + h->compiled_deopt, ret);
-	return nmethod_offset(n, h->nmethod_deopt != HOTSPOT_NONE ? h->nmethod_deopt : h->nmethod_deopt_8, n->at, ret);
+	return nmethod_offset(n, only, n->at, ret);
 }
 
 /* OpenJDK, frame.cpp, frame::deoptimize: the return address goes to the frame, and the handler's in its place. */

@@ -1484,8 +1484,9 @@ START_TEST(what_saves_all_registers_is_left_at_each_of_its_instructions)
 	/* push rbp; mov rbp, rsp; pushf; sub rsp, 24; call +0; mov rbp, [rsp]; add rsp, 24; popf; pop rbp; jmp rax */
 	static const char code[] = "\x55\x48\x8b\xec\x9c\x48\x83\xec\x18\xe8\0\0\0\0\x48\x8b\x2c\x24\x48\x83\xc4\x18\x9d\x5d"
 				   "\xff\xe0";
-	static const char *const names[] = {"resolve_static_call", "SafepointBlob"};
-	static const int32_t complete[] = {14, -1};
+	static const char *const names[] = {
+		"resolve_static_call", "SafepointBlob", "polling_page_return_handler_blob (shared runtime)"};
+	static const int32_t complete[] = {14, -1, -1};
 	static const struct { uint32_t offset, words; } at[] = {
 		{0, 1}, {1, 2}, {4, 2}, {5, 3}, {9, 6}, {14, 6}, {18, 6}, {22, 3}, {23, 2}, {24, 1},
 	};
@@ -2018,7 +2019,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_frame_that_is_given_up_has_kept_where_it_was);
 	tcase_add_loop_test(t, the_handler_is_an_offset_or_an_address, 0, 3);
 	tcase_add_test(t, where_nobody_tells_when_a_frame_is_there_callers_alone_are_known);
-	tcase_add_loop_test(t, what_saves_all_registers_is_left_at_each_of_its_instructions, 0, 2);
+	tcase_add_loop_test(t, what_saves_all_registers_is_left_at_each_of_its_instructions, 0, 3);
 	tcase_add_test(t, what_handles_an_exception_has_its_frame_up_to_where_it_is_taken_down);
 	tcase_add_loop_test(t, a_frame_whose_caller_would_be_no_code_of_java_is_not_left, 0, 3);
 	tcase_add_test(t, words_that_compiled_code_takes_for_a_while_lie_beneath_its_frame);

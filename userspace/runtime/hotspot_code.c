@@ -199,6 +199,12 @@ static int hotspot_by_hand(const struct hotspot *h, struct memory *m, const stru
 	return 0;
 }
 
+/* Of polls; since 27 by the stub's own name. */
+static bool hotspot_is_safepoint(const char *name)
+{
+	return !strcmp(name, "SafepointBlob") || hotspot_begins(name, "polling_page_");
+}
+
 /*
  * Code that is called and saves all registers: in a frame with a frame pointer, in many steps (sharedRuntime_x86_64.cpp,
  * RegisterSaver). A poll that is no return has no return address yet, and begins otherwise; what gives frames up takes
@@ -209,7 +215,7 @@ static bool hotspot_saves_all(struct memory *m, const struct blob *b)
 	static const uint8_t mov[] = {0x48, 0x8b, 0xec}, mov_2[] = {0x48, 0x89, 0xe5};
 	uint8_t code[5]; /* push rbp; mov rbp, rsp; pushf */
 
-	if ((b->complete < 0 && strcmp(b->name, "SafepointBlob") != 0) || memory_read(m, b->code, code, sizeof(code)))
+	if ((b->complete < 0 && !hotspot_is_safepoint(b->name)) || memory_read(m, b->code, code, sizeof(code)))
 		return false;
 	return code[0] == 0x55 && (!memcmp(code + 1, mov, 3) || !memcmp(code + 1, mov_2, 3)) && code[4] == 0x9c;
 }

@@ -139,14 +139,15 @@ static int stop_when_told(struct session *s, struct account *a)
 	for (int i = 0; err == 0 && i < 50; i++) {
 		uint64_t end = clock_now_ns() + 200 * NSEC_PER_MSEC;
 
+		if (i)
+			err = s->source->ops->start(s->source);
 		while (err == 0 && !is_told_whole(s, a) && clock_now_ns() < end)
 			err = session_drain(s, book, a);
 		s->source->ops->stop(s->source);
 		if (err == 0)
 			err = session_drain(s, book, a);
-		if (err < 0 || is_told_whole(s, a))
+		if (is_told_whole(s, a))
 			break;
-		err = s->source->ops->start(s->source);
 	}
 	return err;
 }

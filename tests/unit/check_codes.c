@@ -548,6 +548,22 @@ START_TEST(a_question_that_had_no_room_is_asked_again)
 }
 END_TEST
 
+/* A bound says nothing of how long code stays: by it, no sample counts as one that has met the code. */
+START_TEST(code_that_was_first_read_beyond_a_bound_is_of_no_sample_before)
+{
+	const struct codes_when within = {.time_ns = S, .bound = 6}, before = {.time_ns = S, .bound = 5};
+	struct runtime_code_made *c = region(0x1000, 0x1100, 1);
+
+	c->code.epoch = 6;
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, c, S);
+	ck_assert(codes_hold(&codes, codes_find(&codes, 0x1010), within));
+	ck_assert(!codes_hold(&codes, codes_find(&codes, 0x1010), before));
+	codes_run(codes_find(&codes, 0x1010), within);
+	ck_assert_uint_eq(codes_find(&codes, 0x1010)->ran_epoch, 0);
+}
+END_TEST
+
 START_TEST(regions_are_bounded)
 {
 	struct runtime_frame q;
@@ -665,6 +681,7 @@ Suite *codes_suite(void)
 	tcase_add_test(t, code_that_lasts_is_read_once);
 	tcase_add_test(t, code_holds_for_all_samples_of_its_stamp);
 	tcase_add_test(t, a_question_that_had_no_room_is_asked_again);
+	tcase_add_test(t, code_that_was_first_read_beyond_a_bound_is_of_no_sample_before);
 	tcase_add_test(t, regions_are_bounded);
 	tcase_add_test(t, a_place_is_of_the_row_before_it);
 	tcase_add_test(t, what_is_there_already_is_not_added_twice);

@@ -330,7 +330,7 @@ START_TEST(epochs_of_code_begin_with_one)
 	h->code_epoch_at = HW_CODE_EPOCH;
 	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 1);
 	h->version = 21;
-	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 1); /* it could not be read */
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 0); /* it could not be read */
 	root[1] = 2;
 	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 1);
 }

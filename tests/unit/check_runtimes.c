@@ -884,8 +884,8 @@ START_TEST(before_there_are_walks_code_of_a_later_epoch_is_not_named)
 }
 END_TEST
 
-/* Six tenths of a second are more than a share of its epochs: one may have ended since. */
-START_TEST(before_it_was_attached_to_a_function_of_another_epoch_is_not_named)
+/* Six tenths of a second are more than an eighth of what its epochs take: one may have ended since. */
+START_TEST(before_it_was_attached_to_a_sample_is_of_an_earlier_epoch)
 {
 	attached_epoch = 6;
 	map_code();
@@ -1257,7 +1257,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, code_that_was_given_up_is_not_named_however_soon);
 	tcase_add_test(t, before_there_are_walks_code_is_of_the_epoch_of_attaching);
 	tcase_add_test(t, before_there_are_walks_code_of_a_later_epoch_is_not_named);
-	tcase_add_test(t, before_it_was_attached_to_a_function_of_another_epoch_is_not_named);
+	tcase_add_test(t, before_it_was_attached_to_a_sample_is_of_an_earlier_epoch);
 	tcase_add_test(t, an_epoch_begins_in_each_heap_by_itself);
 	tcase_add_test(t, the_heap_that_was_sampled_longest_ago_makes_room);
 	tcase_add_test(t, an_epoch_that_falls_is_of_another_heap);

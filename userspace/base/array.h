@@ -54,8 +54,8 @@ static inline int array_reach(void *array, uint32_t n, uint32_t *cap, size_t siz
 }
 
 /*
- * Binary search: how many of the elements 0 to count - 1 have what holds says of the element i. Those that have it precede
- * those that have not.
+ * Binary search: how many of the elements 0 to count - 1 (uint32_t) have what holds, an expression, says of the element i.
+ * Those that have it precede those that have not. It is evaluated again and again, and contains no such search itself.
  */
 #define ARRAY_COUNT_WHILE(count, i, holds)                            \
 	({                                                            \

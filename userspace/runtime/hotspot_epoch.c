@@ -175,8 +175,7 @@ static uint64_t hotspot_epoch_of_code(const struct hotspot *h, const struct hots
 {
 	if (h->version < HOTSPOT_GC_GIVES_UP_CODE)
 		return c->classes + (h->code_epoch_at ? c->code : 0);
-	/* A word that could not be read is 0: of the first epoch, lest later code passes for the sample's. */
-	return h->code_epoch_at ? MAX(c->code, (uint64_t)GC_EPOCH_FIRST) - GC_EPOCH_FIRST + 1 : 0;
+	return h->code_epoch_at && c->code >= GC_EPOCH_FIRST ? c->code - GC_EPOCH_FIRST + 1 : 0;
 }
 
 int hotspot_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret)

@@ -453,11 +453,12 @@ static int nmethod_identity(const struct nmethod *n, uint64_t *ret)
 static int nmethod_handler(struct nmethod *n, uint64_t *ret)
 {
 	const struct hotspot *h = n->h;
-	const uint16_t only = MIN(h->nmethod_deopt_8, MIN(h->nmethod_deopt, h->nmethod_deopt_26)); /* HOTSPOT_NONE is the largest */
+	/* The one that there is: HOTSPOT_NONE is the largest number. */
+	const uint16_t field = MIN(h->nmethod_deopt_8, MIN(h->nmethod_deopt, h->nmethod_deopt_26));
 
 	if (h->compiled_deopt != HOTSPOT_NONE)
 		return memory_u64(n->memory, n->at + h->compiled_deopt, ret);
-	return nmethod_offset(n, only, n->at, ret);
+	return nmethod_offset(n, field, n->at, ret);
 }
 
 /* OpenJDK, frame.cpp, frame::deoptimize: the return address goes to the frame, and the handler's in its place. */

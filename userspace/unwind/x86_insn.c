@@ -545,7 +545,6 @@ static bool only_a_vector_is_written(const struct decoder *d)
 {
 	const uint8_t op = d->opcode;
 	const bool stores = op == 0x11 || op == 0x13 || op == 0x17 || op == 0x29 || op == 0x2b || op == 0x7f || op == 0xd6 || op == 0xe7;
-
 	const bool movq = op == 0x7e && d->stands_for == 2; /* from a vector or memory; the others store */
 
 	return d->vector && d->map == MAP_0F && (two_is_of_vectors(op) || movq) && op != 0xd7 && !(stores && d->memory);

@@ -208,8 +208,8 @@ bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_
 		return true;
 	if (e && codes_go_by_epoch(e, when))
 		return codes_are_of_epoch(e, when.epoch);
-	/* Nothing was freed since, or else what was first read later may be another module. */
-	if (e && e->code && e->code->flags & RUNTIME_CODE_RECURS && when.bound && e->since_epoch > when.bound + 1)
+	/* Nothing was freed since, or else what was first read later may be other code. */
+	if (e && e->code && when.bound && e->since_epoch > when.bound + !!(e->code->flags & RUNTIME_CODE_RECURS))
 		return false;
 	if (!e || !e->code || when.time_ns < e->since_ns)
 		return false;

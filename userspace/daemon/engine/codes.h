@@ -50,7 +50,7 @@
 
 #define CODES_MAX      65536
 #define CODES_TRUST_NS NSEC_PER_SEC
-#define CODES_ENDED_NS (2 * CODES_TRUST_NS) /* of what should have been read again, the process ended before it was */
+#define CODES_ENDED_NS (2 * CODES_TRUST_NS) /* the process may have ended before code was read again that was due to be */
 #define CODES_TRUST_SHARE 8 /* code that was seen for 8 s is trusted for 1 s */
 #define CODES_ALERT_NS (60 * NSEC_PER_SEC) /* after code was replaced, none is trusted for so long */
 
@@ -91,7 +91,7 @@ struct codes_when {
 	uint64_t time_ns;
 	uint64_t epoch; /* 0: not known */
 	uint64_t stamp; /* 0: not known */
-	uint64_t bound; /* where the epoch is not known: about the epoch of that time, before the walk was set; 0: nor is that */
+	uint64_t bound; /* where the epoch is not known: what was first read later may be other code; 0: nor is that */
 	uint64_t ran_ns; /* when the runtime's code was first seen to run in that epoch; 0: not yet, or not known */
 	bool begins;	/* the epoch: it may be of the collection that ends the one before */
 	bool waited;	/* for an answer, as long as it can */

@@ -171,7 +171,7 @@ void runtimes_refuse(struct runtime_slot *s, int err, const char *why)
 		r->cfg.unknown(r->cfg.ctx, s->of->pid, s->ops->label, s->why);
 }
 
-/* When the answer of its decoder came: that of the stacks is of the last turn, before what was read. */
+/* When the answer of its decoder came: the turn's own time may be before the decoder read anything. */
 static uint64_t runtimes_answer_ns(const struct runtime_slot *s)
 {
 	return !s->decoder || decoder_is_replayed(s->decoder) ? s->of->all->now_ns : clock_now_ns();

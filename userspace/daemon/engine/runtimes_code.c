@@ -41,7 +41,7 @@ static uint64_t runtimes_place(const struct runtimes *r, const struct runtime_sl
 static struct codes_when runtimes_when(const struct runtimes *r, const struct runtime_slot *s)
 {
 	return (struct codes_when){.time_ns = r->stack_time_ns, .epoch = s->code_epoch,
-				   .stamp = s->stamp, .bound = s->epoch_is_bound ? s->epoch : 0,
+				   .stamp = s->stamp, .bound = s->code_bound,
 				   .ran_ns = runtimes_ran_ns(s), .begins = runtimes_epoch_begins(r, s),
 				   .waited = r->stack_has_waited};
 }

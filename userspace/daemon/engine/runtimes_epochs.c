@@ -12,34 +12,45 @@
 #define EPOCH_FALL_NS	  (10 * NSEC_PER_MSEC) /* ticks at the same time may read epochs in either order */
 #define EPOCH_UNWALKED_NS (2 * NSEC_PER_SEC) /* so long the walk is being set */
 
-/*
- * Whether a sample from before the walk was set, of which the walk's words are missing, is of the epoch of the time of
- * attaching, or of one that began since. Before, it was an earlier one, unless so much time is but a share of an epoch, one
- * with another since the program began.
- */
-static bool runtimes_is_of_attaching(const struct runtime_slot *s, const struct process *p, uint64_t attached, uint64_t time_ns)
+/* How long before a program was attached to its epoch had begun, most likely: a share of what its epochs take on average. */
+static uint64_t runtimes_share_of_epoch(const struct runtime_slot *s, const struct process *p, uint64_t attached)
 {
-	const uint64_t at = s->attached_ns, age = at - MIN(p->start_ns, at), before = at - MIN(time_ns, at);
-	const uint64_t passed = (uint32_t)attached - 1;
+	const uint64_t began = MAX(p->start_ns, p->exec_time_ns), age = s->attached_ns - MIN(began, s->attached_ns);
+	const uint64_t passed = (uint32_t)attached - 1; /* in this heap */
 
-	return attached && time_ns < at + EPOCH_UNWALKED_NS && (!passed || before <= age / passed / CODES_TRUST_SHARE);
+	return passed ? MIN(age / passed / CODES_TRUST_SHARE, CODES_TRUST_NS) : UINT64_MAX;
 }
 
-/* Without the walk's words (perf does not walk), an epoch is not known, but for a while that it is another one than now. */
+/* Whether a sample without the walk's words, as before the walk was set, is of the epoch of attaching, or of a later one. */
+static bool runtimes_is_of_attaching(const struct runtime_slot *s, const struct process *p, uint64_t attached, uint64_t time_ns)
+{
+	const uint64_t before = s->attached_ns - MIN(time_ns, s->attached_ns);
+
+	return (uint32_t)attached && time_ns < s->attached_ns + EPOCH_UNWALKED_NS &&
+	       before <= runtimes_share_of_epoch(s, p, attached);
+}
+
+/*
+ * Without the walk's words (perf does not walk), an epoch is not known. For a while it is at least that of attaching: if that
+ * has passed when a function is read, it stays unknown. Samples of before are of an earlier one, by which nothing is found.
+ */
 static uint64_t runtimes_epoch_unwalked(const struct runtime_slot *s, const struct process *p, uint64_t time_ns)
 {
 	const uint64_t attached = s->ops->epoch(&s->found->found, NULL, 0);
 
 	if (runtimes_is_of_attaching(s, p, attached, time_ns))
 		return attached;
-	return attached && time_ns < s->attached_ns ? attached - 1 : 0;
+	return (uint32_t)attached && time_ns < s->attached_ns ? attached - 1 : 0;
 }
 
-/* Likewise, of code: what may be of an earlier epoch is held by its age, for unwinding; its functions have no names then. */
-static uint64_t runtimes_code_epoch_unwalked(const struct runtime_slot *s, const struct process *p, uint64_t time_ns)
+/* Likewise: regions that were first read in a later epoch than this may be other code. 0: they are held by their age alone. */
+static uint64_t runtimes_code_bound(const struct runtime_slot *s, const struct process *p, uint64_t time_ns)
 {
-	const uint64_t attached = s->ops->code_epoch ? s->ops->code_epoch(&s->found->found, NULL, 0) : 0;
+	uint64_t attached;
 
+	if (!s->ops->code_epoch)
+		return s->ops->moves ? 0 : s->epoch;
+	attached = s->ops->code_epoch(&s->found->found, NULL, 0);
 	return runtimes_is_of_attaching(s, p, attached, time_ns) ? attached : 0;
 }
 
@@ -120,7 +131,7 @@ void runtimes_find_epoch(struct runtimes *r, const struct process *p, const stru
 	struct runtime_slot *s = &r->stack_of->slot[plan];
 	const struct otp_walked *w = sample->walks[plan];
 
-	s->epoch = s->code_epoch = s->moved = s->stamp = 0;
+	s->epoch = s->code_epoch = s->code_bound = s->moved = s->stamp = 0;
 	s->epoch_is_bound = !w || !w->root_words || runtimes_slot(r, p, w, plan) != s;
 	if (s->state != SLOT_READY)
 		return;
@@ -136,7 +147,8 @@ void runtimes_find_epoch(struct runtimes *r, const struct process *p, const stru
 		s->epoch = 0;
 		return;
 	}
-	s->code_epoch = s->epoch_is_bound ? runtimes_code_epoch_unwalked(s, p, sample->head.time_ns) : s->epoch;
+	s->code_epoch = s->epoch_is_bound ? 0 : s->epoch;
+	s->code_bound = s->epoch_is_bound ? runtimes_code_bound(s, p, sample->head.time_ns) : 0;
 	if (!s->epoch_is_bound && s->ops->code_epoch)
 		s->code_epoch = s->ops->code_epoch(&s->found->found, sample_walk_words(w), w->root_words);
 	if (!s->epoch_is_bound && s->ops->moved)

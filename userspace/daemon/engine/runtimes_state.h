@@ -61,10 +61,11 @@ struct runtime_slot { /* one runtime of one process */
 	struct codes codes;
 	uint64_t functions_after_ns; /* of the sample at hand: functions that were last read before are read again */
 	uint64_t attached_ns; /* after found was read */
-	/* Of the sample whose native stack is unwound; 0: not known. Regions need not be of an epoch that is only bounded. */
+	/* Of the sample whose native stack is unwound; 0: not known. */
 	uint64_t epoch;
 	bool epoch_is_bound;
-	uint64_t code_epoch; /* likewise, of regions, by ops->code_epoch; 0 where only epoch is bounded */
+	uint64_t code_epoch; /* likewise, of regions, by ops->code_epoch; 0 where it is only bounded: */
+	uint64_t code_bound; /* of a sample without the walk's words, the epoch of attaching; 0: it may be an earlier one */
 	uint64_t moved; /* likewise, by ops->moved */
 	uint64_t stamp; /* likewise, by ops->stamp */
 	struct runtime_runs *runs; /* of heaps, the one that was sampled last first; owned */

@@ -11,6 +11,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "symbol/naming.h"
 #include "symbol/resolver.h"
@@ -72,17 +73,7 @@ static void elfsym_consider(struct binary *b, const struct elf_table *x, const s
 /* Number of entries that start at or below vaddr. */
 static uint32_t elfsym_entries_below(const struct elf_table *x, uint64_t vaddr)
 {
-	uint32_t lo = 0, hi = x->count;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (elf_entry_start(x, mid) <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return ARRAY_COUNT_WHILE(x->count, i, elf_entry_start(x, i) <= vaddr);
 }
 
 static void elfsym_search(struct binary *b, const struct elf_table *x, uint64_t vaddr, struct candidate *best)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "unwind/cfi.h"
 
@@ -127,22 +128,16 @@ int fde_table_build(struct binary *b, const struct cfi_section *s, struct fde_ta
 int fde_table_find(const struct fde_table *x, struct binary *b, const struct cfi_section *s, uint64_t vaddr,
 		   struct fde *ret)
 {
-	uint32_t low = 0, high = x->count, middle;
 	struct fde f;
+	uint32_t n;
 	int err;
 
 	if (vaddr < x->base)
 		return -ENOENT;
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (x->at[middle].start <= vaddr - x->base)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	n = ARRAY_COUNT_WHILE(x->count, i, x->at[i].start <= vaddr - x->base);
+	if (!n)
 		return -ENOENT;
-	err = fde_parse(b, s, s->start + x->at[low - 1].fde, NULL, &f, NULL);
+	err = fde_parse(b, s, s->start + x->at[n - 1].fde, NULL, &f, NULL);
 	if (err < 0)
 		return err;
 	if (vaddr < f.start || vaddr >= f.end)

@@ -854,6 +854,15 @@ END_TEST
 /* Attached to by this time, 8 s after it began; five epochs have passed. */
 #define ATTACHED_NS (1 + 8 * NSEC_PER_SEC)
 
+/* In these epochs of functions and of code; 0: there are none. */
+static void attach_in_epochs(uint64_t epoch, uint64_t of_code)
+{
+	attached_epoch = epoch;
+	attached_code_epoch = of_code;
+	map_code();
+	runtimes_meet(runtimes, &process, &stack, ATTACHED_NS);
+}
+
 /* The name of what a sample of this time ran, whose walk was not set yet; code is read in an epoch. */
 static const char *named_before_walks(uint64_t epoch, uint64_t time_ns)
 {
@@ -864,9 +873,7 @@ static const char *named_before_walks(uint64_t epoch, uint64_t time_ns)
 
 START_TEST(before_there_are_walks_code_is_of_the_epoch_of_attaching)
 {
-	attached_code_epoch = 6;
-	map_code();
-	runtimes_meet(runtimes, &process, &stack, ATTACHED_NS);
+	attach_in_epochs(0, 6);
 	ck_assert_str_eq(named_before_walks(6, ATTACHED_NS + 1), "one");
 	ck_assert_str_eq(named_before_walks(6, ATTACHED_NS - NSEC_PER_SEC / 5), "one");
 	unwinder_free(unwinder);
@@ -875,9 +882,7 @@ END_TEST
 
 START_TEST(before_there_are_walks_code_of_a_later_epoch_is_not_named)
 {
-	attached_code_epoch = 6;
-	map_code();
-	runtimes_meet(runtimes, &process, &stack, ATTACHED_NS);
+	attach_in_epochs(0, 6);
 	ck_assert_str_eq(named_before_walks(8, ATTACHED_NS + 1), "");
 	ck_assert_str_eq(named_before_walks(8, ATTACHED_NS - NSEC_PER_SEC / 5), "");
 	unwinder_free(unwinder);
@@ -887,9 +892,7 @@ END_TEST
 /* Six tenths of a second are more than an eighth of what its epochs take: one may have ended since. */
 START_TEST(before_it_was_attached_to_a_sample_is_of_an_earlier_epoch)
 {
-	attached_epoch = 6;
-	map_code();
-	runtimes_meet(runtimes, &process, &stack, ATTACHED_NS);
+	attach_in_epochs(6, 0);
 	ck_assert_str_eq(named_before_walks(8, ATTACHED_NS - NSEC_PER_SEC / 5), "one");
 	ck_assert_uint_eq(runtimes_peek(runtimes, &process)->slot[0].epoch, 6);
 	named_before_walks(8, ATTACHED_NS - 3 * NSEC_PER_SEC / 5);

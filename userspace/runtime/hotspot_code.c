@@ -199,7 +199,7 @@ static int hotspot_by_hand(const struct hotspot *h, struct memory *m, const stru
 	return 0;
 }
 
-/* Of polls; since 27 by the stub's own name. */
+/* What polls of threads lead to; in 27 it has the name of its stub. */
 static bool hotspot_is_safepoint(const char *name)
 {
 	return !strcmp(name, "SafepointBlob") || hotspot_begins(name, "polling_page_");

@@ -12,7 +12,7 @@
 #define EPOCH_FALL_NS	  (10 * NSEC_PER_MSEC) /* ticks at the same time may read epochs in either order */
 #define EPOCH_UNWALKED_NS (2 * NSEC_PER_SEC) /* so long the walk is being set */
 
-/* How long before a program was attached to its epoch had begun, most likely: a share of what its epochs take on average. */
+/* For how long before attaching the epoch was the same, most likely: a share of what the program's epochs take on average. */
 static uint64_t runtimes_share_of_epoch(const struct runtime_slot *s, const struct process *p, uint64_t attached)
 {
 	const uint64_t began = MAX(p->start_ns, p->exec_time_ns), age = s->attached_ns - MIN(began, s->attached_ns);

@@ -34,6 +34,7 @@
 #define OTP_WALK_WINDOW 1024 /* bytes that one read of several frames copies */
 #define OTP_WALK_PAGE	4096 /* such a read stays in the pages of the frame that it is for: it fails as that one's would */
 #define OTP_WALK_FAULT	64   /* reads that one counts as which fails: a fault takes that much longer */
+#define OTP_WALK_UNREAD (~0ULL) /* a word from elsewhere that cannot be read */
 #define OTP_WALK_SEEK	(32 << 10) /* bytes of the thread's stack in which calls are sought */
 
 /* Where the chain of pointers to the list begins. */
@@ -112,7 +113,7 @@ struct otp_walk_chunks {
 	__u16 reserved;
 };
 
-/* ARRAY: words that are anywhere, and follow the root's words; 0: none. */
+/* ARRAY: words that are anywhere, and follow the root's words, or OTP_WALK_UNREAD for each; 0: none. */
 struct otp_walk_also {
 	__u64 at[OTP_WALK_ALSO];
 	__u64 reserved[2];
@@ -175,13 +176,13 @@ struct otp_walk_held {
  * copy begins, be it below the stack: then it begins at the lower end. It is a guess,
  * below which there may be pages that were never touched: up to the first block that
  * can be read, the blocks of a page that cannot be are passed by. With held.also,
- * the word there, a counter, follows the root's words; it is 0 where it cannot be read.
+ * the word there, a counter, follows the root's words, or OTP_WALK_UNREAD.
  *
  * CHUNKS: the node leads to the coroutine, that to its chunks, innermost first; of
  * each its first block, with OTP_WALK_MISSING(0), then the blocks of its frames up
  * to where they end; the first of those holds the 16 bytes below its stack pointer.
  * Behind the root's words follow the node, the coroutine, and the word from
- * elsewhere, 0 where it cannot be read. There are at most OTP_WALK_CHUNKS_MAX.
+ * elsewhere, or OTP_WALK_UNREAD. There are at most OTP_WALK_CHUNKS_MAX.
  *
  * SLOTS: a frame ends where its address is; the word link leads to the next one,
  * which lies as many bytes lower as it says, without its lowest bits; or, if it is
@@ -793,13 +794,13 @@ static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low)
 	return at & ~(__u64)OTP_WALK_VIA;
 }
 
-/* A word from elsewhere; 0 where it cannot be read. */
+/* A word from elsewhere. */
 static __always_inline void otp_walk_put_also(struct otp_walker *w, __u64 at)
 {
 	__u64 word = 0;
 
 	if (otp_walk_pointer(w, &word, at))
-		word = 0;
+		word = OTP_WALK_UNREAD;
 	otp_walk_put(w, word);
 }
 

@@ -287,7 +287,7 @@ END_TEST
 START_TEST(a_region_is_of_the_epoch_in_which_it_was_read)
 {
 	struct beam *b = (void *)attached.param;
-	const uint64_t root[] = {STACK, 41, STACK};
+	const uint64_t root[] = {STACK, 41, STACK}, unread[] = {STACK, OTP_WALK_UNREAD, STACK};
 	uint64_t known[RUNTIME_CODE_IDENTITY];
 
 	ck_assert_uint_eq(beam_epoch(&attached, root, 3), 0);
@@ -298,6 +298,7 @@ START_TEST(a_region_is_of_the_epoch_in_which_it_was_read)
 	ck_assert_uint_eq(made.code.epoch, beam_epoch(&attached, root, 3));
 	ck_assert_uint_eq(beam_epoch(&attached, root, 0), 7);
 	ck_assert_uint_eq(beam_epoch(&attached, root, 1), 0);
+	ck_assert_uint_eq(beam_epoch(&attached, unread, 3), 0);
 	ck_assert_uint_eq(made.code.flags, RUNTIME_CODE_RECURS);
 	memcpy(known, made.code.identity, sizeof(known));
 	/* What was known in a former epoch is described anew. */

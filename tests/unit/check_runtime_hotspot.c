@@ -330,7 +330,7 @@ START_TEST(epochs_of_code_begin_with_one)
 	h->code_epoch_at = HW_CODE_EPOCH;
 	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 1);
 	h->version = 21;
-	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 0); /* it could not be read */
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 0); /* none of theirs says so */
 	root[1] = 2;
 	ck_assert_uint_eq(hotspot_code_epoch(&attached, root, 2), 1);
 }
@@ -400,6 +400,19 @@ START_TEST(a_redefined_class_ends_an_epoch_of_methods)
 	ck_assert_int_eq(decode_of_epoch(12), 0);
 	ck_assert_uint_eq(code_epoch_with("other", REDEFINED, HW_CODE_EPOCH - VARIABLES), 0);
 	ck_assert_uint_eq(hotspot_epoch(&attached, without, 2), 11);
+}
+END_TEST
+
+START_TEST(a_counter_that_could_not_be_read_says_no_epoch)
+{
+	const uint64_t code[] = {7, OTP_WALK_UNREAD, 3}, redefined[] = {7, 41, OTP_WALK_UNREAD};
+
+	put64(HW_UNLOADED, 7);
+	ck_assert_uint_ne(code_epoch_with(SWEEPER, REDEFINED, HW_CODE_EPOCH - VARIABLES), 0);
+	ck_assert_uint_eq(hotspot_epoch(&attached, code, 3), 11);
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, code, 3), 0);
+	ck_assert_uint_eq(hotspot_epoch(&attached, redefined, 3), 0);
+	ck_assert_uint_eq(hotspot_code_epoch(&attached, redefined, 3), 49);
 }
 END_TEST
 
@@ -1982,6 +1995,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_method_is_not_named_once_a_class_was_unloaded_since_the_sample);
 	tcase_add_test(t, without_counters_collections_are_the_epochs);
 	tcase_add_test(t, a_redefined_class_ends_an_epoch_of_methods);
+	tcase_add_test(t, a_counter_that_could_not_be_read_says_no_epoch);
 	tcase_add_test(t, the_counter_for_code_is_that_of_the_collector_or_the_sweeper);
 	tcase_add_loop_test(t, collectors_that_run_beside_the_program_give_up_code_within_an_epoch, 0, 2);
 	tcase_add_test(t, a_counter_for_code_that_cannot_be_read_is_none);

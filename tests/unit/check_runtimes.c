@@ -979,6 +979,26 @@ START_TEST(an_epoch_that_falls_is_of_another_heap)
 }
 END_TEST
 
+/* A page that is not in memory: it is no other heap, whatever the next samples say. */
+START_TEST(an_epoch_that_cannot_be_read_is_at_least_that_of_an_earlier_sample)
+{
+	const struct runtime_slot *s;
+
+	meet();
+	begins(5, NSEC_PER_SEC, false);
+	s = &runtimes_peek(runtimes, &process)->slot[0];
+	begins(0, 2 * NSEC_PER_SEC, false);
+	ck_assert_uint_eq(s->epoch, 5);
+	ck_assert(s->epoch_is_bound);
+	ck_assert_uint_eq(s->code_epoch, 0);
+	begins(0, NSEC_PER_SEC / 2, false);
+	ck_assert_uint_eq(s->epoch, 0);
+	begins(6, 3 * NSEC_PER_SEC, false);
+	ck_assert_uint_eq(s->epoch, 6);
+	ck_assert(!s->epoch_is_bound);
+}
+END_TEST
+
 START_TEST(unknown_code_is_guessed_at)
 {
 	map_code();
@@ -1264,6 +1284,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, an_epoch_begins_in_each_heap_by_itself);
 	tcase_add_test(t, the_heap_that_was_sampled_longest_ago_makes_room);
 	tcase_add_test(t, an_epoch_that_falls_is_of_another_heap);
+	tcase_add_test(t, an_epoch_that_cannot_be_read_is_at_least_that_of_an_earlier_sample);
 	tcase_add_test(t, unknown_code_is_guessed_at);
 	tcase_add_test(t, unknown_code_without_frame_pointers_is_not_guessed_at);
 	tcase_add_test(t, unknown_code_that_may_leave_the_frame_pointer_to_its_caller_is_not_guessed_at);

@@ -583,7 +583,7 @@ START_TEST(another_word_is_copied_with_the_roots)
 	p.held.also = 8;
 	run(&p, 0);
 	ck_assert_uint_eq(head.root_words, 3);
-	ck_assert_uint_eq(word(1), 0);
+	ck_assert_uint_eq(word(1), OTP_WALK_UNREAD);
 }
 END_TEST
 
@@ -695,7 +695,7 @@ START_TEST(another_saved_stack_pointer_goes_before)
 }
 END_TEST
 
-/* As counters that are elsewhere: they are there where the array is empty, and 0 where they cannot be read. */
+/* As counters that are elsewhere: they are there where the array is empty, and all ones where they cannot be read. */
 START_TEST(an_array_may_have_words_from_elsewhere)
 {
 	struct otp_walk p = {.start = OTP_WALK_AT, .base = NODE(0), .step = OTP_WALK_ARRAY, .root_keep = 1, .frames_max = 1,
@@ -711,11 +711,11 @@ START_TEST(an_array_may_have_words_from_elsewhere)
 	p.also.at[0] = 16;
 	run(&p, 0);
 	ck_assert_uint_eq(head.root_words, 2);
-	ck_assert_uint_eq(word(1), 0);
+	ck_assert_uint_eq(word(1), OTP_WALK_UNREAD);
 	p.also.at[1] = OTHER + 8;
 	run(&p, 0);
 	ck_assert_uint_eq(head.root_words, 3);
-	ck_assert_uint_eq(word(1), 0);
+	ck_assert_uint_eq(word(1), OTP_WALK_UNREAD);
 	ck_assert_uint_eq(word(2), 0x55);
 	p.also.at[0] = 0;
 	run(&p, 0);

@@ -63,7 +63,7 @@ uint64_t beam_epoch(const struct runtime_attached *a, const uint64_t *root, uint
 	const struct beam *b = beam_of(a);
 	const uint32_t at = 1 + (b->loop != 0);
 
-	if (!b->epoch_at || (nr_root && nr_root <= at))
+	if (!b->epoch_at || (nr_root && (nr_root <= at || root[at] == OTP_WALK_UNREAD)))
 		return 0;
 	return nr_root ? beam_epoch_of(root[at]) : b->epoch;
 }

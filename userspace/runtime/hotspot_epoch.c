@@ -124,7 +124,7 @@ static void hotspot_counters_attach(const struct runtime_file *file, struct memo
 /* --- what counters say --- */
 
 struct hotspot_counters {
-	uint64_t classes, code, redefined; /* what is not known is 0 */
+	uint64_t classes, code, redefined; /* 0: there is none; OTP_WALK_UNREAD: a sample's that could not be read */
 };
 
 /* The counter of classes in its aligned word; 0 stands for none. */
@@ -167,12 +167,14 @@ static bool hotspot_counters_of(const struct hotspot *h, const uint64_t *root, u
 
 static uint64_t hotspot_epoch_of_methods(const struct hotspot_counters *c)
 {
-	return c->classes + c->redefined;
+	return c->redefined == OTP_WALK_UNREAD ? 0 : c->classes + c->redefined;
 }
 
 /* Within a traversal, a sweeper gives up loops' code of unloaded classes: the sum stays where both counters do. */
 static uint64_t hotspot_epoch_of_code(const struct hotspot *h, const struct hotspot_counters *c)
 {
+	if (c->code == OTP_WALK_UNREAD)
+		return 0;
 	if (h->version < HOTSPOT_GC_GIVES_UP_CODE)
 		return c->classes + (h->code_epoch_at ? c->code : 0);
 	return h->code_epoch_at && c->code >= GC_EPOCH_FIRST ? c->code - GC_EPOCH_FIRST + 1 : 0;

@@ -295,7 +295,7 @@ int hotspot_frozen(const struct runtime_attached *a, const struct runtime_copied
 	}
 	ret->high = w->root[ROOT_ENTRY];
 	ret->low = ret->high - ENTRY_ARGUMENTS;
-	ret->back_pc = w->cut ? 0 : w->root[ROOT_RETURN];
+	ret->back_pc = w->cut || w->root[ROOT_RETURN] == OTP_WALK_UNREAD ? 0 : w->root[ROOT_RETURN];
 	ret->back_sp = w->root[ROOT_ENTRY];
 	return ret->nr ? 0 : -ENOENT;
 }

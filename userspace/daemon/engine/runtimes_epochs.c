@@ -31,13 +31,16 @@ static bool runtimes_is_of_attaching(const struct runtime_slot *s, const struct 
 }
 
 /*
- * Without the walk's words (perf does not walk), an epoch is not known. For a while it is at least that of attaching: if that
- * has passed when a function is read, it stays unknown. Samples of before are of an earlier one, by which nothing is found.
+ * Without the walk's words (perf does not walk, a word may be on a page that is not in memory), an epoch is not known. It is
+ * at least the one that an earlier sample had; for a while, that of attaching: if that has passed when a function is read, it
+ * stays unknown. Samples of before are of an earlier one, by which nothing is found.
  */
 static uint64_t runtimes_epoch_unwalked(const struct runtime_slot *s, const struct process *p, uint64_t time_ns)
 {
 	const uint64_t attached = s->ops->epoch(&s->found->found, NULL, 0);
 
+	if (s->nr_runs && !s->ops->moves && time_ns > s->runs[0].met_ns)
+		return s->runs[0].of[0].epoch;
 	if (runtimes_is_of_attaching(s, p, attached, time_ns))
 		return attached;
 	return (uint32_t)attached && time_ns < s->attached_ns ? attached - 1 : 0;
@@ -126,33 +129,49 @@ bool runtimes_epoch_begins(const struct runtimes *r, const struct runtime_slot *
 	return !r->stack_is_code && (!ran_ns || r->stack_time_ns < ran_ns);
 }
 
-void runtimes_find_epoch(struct runtimes *r, const struct process *p, const struct sample *sample, uint32_t plan)
+/* That of regions; 0: it is only bounded, at most. */
+static uint64_t runtimes_code_epoch(const struct runtime_slot *s, const uint64_t *root, uint32_t nr_root)
 {
-	struct runtime_slot *s = &r->stack_of->slot[plan];
-	const struct otp_walked *w = sample->walks[plan];
+	if (s->ops->code_epoch)
+		return nr_root ? s->ops->code_epoch(&s->found->found, root, nr_root) : 0;
+	return s->epoch_is_bound ? 0 : s->epoch;
+}
 
-	s->epoch = s->code_epoch = s->code_bound = s->moved = s->stamp = 0;
-	s->epoch_is_bound = !w || !w->root_words || runtimes_slot(r, p, w, plan) != s;
-	if (s->state != SLOT_READY)
-		return;
-	if (!s->epoch_is_bound && s->ops->stamp)
-		s->stamp = s->ops->stamp(&s->found->found, sample_walk_words(w), w->root_words);
-	if (!s->ops->epoch)
-		return;
-	s->epoch = s->epoch_is_bound ? runtimes_epoch_unwalked(s, p, sample->head.time_ns) :
-				       s->ops->epoch(&s->found->found, sample_walk_words(w), w->root_words);
-	if (!s->epoch_is_bound)
-		runtimes_see_epoch(s, sample->head.time_ns);
+/* By the root's words; nr_root 0: there are none. V8 has none either where a thread is in no heap: none stands for that. */
+static void runtimes_find_epochs(struct runtime_slot *s, const struct process *p, const uint64_t *root, uint32_t nr_root,
+				 uint64_t time_ns)
+{
+	s->epoch = nr_root ? s->ops->epoch(&s->found->found, root, nr_root) : 0;
+	s->epoch_is_bound = !nr_root || (!s->epoch && !s->ops->moves);
+	if (s->epoch_is_bound)
+		s->epoch = runtimes_epoch_unwalked(s, p, time_ns);
+	else
+		runtimes_see_epoch(s, time_ns);
 	if (s->heaps_recur) {
 		s->epoch = 0;
 		return;
 	}
-	s->code_epoch = s->epoch_is_bound ? 0 : s->epoch;
-	s->code_bound = s->epoch_is_bound ? runtimes_code_bound(s, p, sample->head.time_ns) : 0;
-	if (!s->epoch_is_bound && s->ops->code_epoch)
-		s->code_epoch = s->ops->code_epoch(&s->found->found, sample_walk_words(w), w->root_words);
-	if (!s->epoch_is_bound && s->ops->moved)
-		s->moved = s->ops->moved(&s->found->found, sample_walk_words(w), w->root_words);
+	s->code_epoch = runtimes_code_epoch(s, root, nr_root);
+	s->code_bound = s->code_epoch ? 0 : runtimes_code_bound(s, p, time_ns);
+	s->moved = nr_root && s->ops->moved ? s->ops->moved(&s->found->found, root, nr_root) : 0;
+}
+
+void runtimes_find_epoch(struct runtimes *r, const struct process *p, const struct sample *sample, uint32_t plan)
+{
+	struct runtime_slot *s = &r->stack_of->slot[plan];
+	const struct otp_walked *w = sample->walks[plan];
+	const bool walked = w && w->root_words && runtimes_slot(r, p, w, plan) == s;
+	const uint64_t *root = walked ? sample_walk_words(w) : NULL;
+	const uint32_t nr_root = walked ? w->root_words : 0;
+
+	s->epoch = s->code_epoch = s->code_bound = s->moved = s->stamp = 0;
+	s->epoch_is_bound = !walked;
+	if (s->state != SLOT_READY)
+		return;
+	if (walked && s->ops->stamp)
+		s->stamp = s->ops->stamp(&s->found->found, root, nr_root);
+	if (s->ops->epoch)
+		runtimes_find_epochs(s, p, root, nr_root, sample->head.time_ns);
 }
 
 /*

@@ -63,9 +63,9 @@ struct runtime_slot { /* one runtime of one process */
 	uint64_t attached_ns; /* after found was read */
 	/* Of the sample whose native stack is unwound; 0: not known. */
 	uint64_t epoch;
-	bool epoch_is_bound;
+	bool epoch_is_bound; /* it is at least this one */
 	uint64_t code_epoch; /* likewise, of regions, by ops->code_epoch; 0 where it is only bounded: */
-	uint64_t code_bound; /* of a sample without the walk's words, the epoch of attaching; 0: it may be an earlier one */
+	uint64_t code_bound; /* of a sample without the walk's words, an epoch of before; 0: it may be an earlier one */
 	uint64_t moved; /* likewise, by ops->moved */
 	uint64_t stamp; /* likewise, by ops->stamp */
 	struct runtime_runs *runs; /* of heaps, the one that was sampled last first; owned */

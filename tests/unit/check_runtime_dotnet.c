@@ -234,6 +234,20 @@ START_TEST(stubs_end_where_code_ends)
 }
 END_TEST
 
+START_TEST(the_last_stub_of_a_heap_is_the_same_when_the_heap_has_grown)
+{
+	uint64_t known[RUNTIME_CODE_IDENTITY];
+
+	ck_assert_int_eq(code(DW_LOOKUP + 0x60), 0);
+	memcpy(known, made.code.identity, sizeof(known));
+	for (uint64_t end = 0x2f0; end <= 0x310; end += 0x10) {
+		put64(DW_HEAP + 24, DW_CODE + end);
+		memcpy(made.known, known, sizeof(known));
+		ck_assert_int_eq(dotnet_code(&attached, &memory, DW_LOOKUP + 0x60, &made), end < 0x300 ? 0 : -EALREADY);
+	}
+}
+END_TEST
+
 START_TEST(stubs_alone_are_known_by_their_form)
 {
 	static const uint8_t counting[24] = {0x48, 0x8b, 0x05, 0xf9, 0x3f, 0, 0, 0x66, 0xff, 0x08, 0x74, 0x06,
@@ -1215,6 +1229,7 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, stubs_have_what_they_pushed);
 	tcase_add_test(t, stubs_deep_in_a_heap_have_what_they_pushed);
 	tcase_add_test(t, stubs_end_where_code_ends);
+	tcase_add_test(t, the_last_stub_of_a_heap_is_the_same_when_the_heap_has_grown);
 	tcase_add_test(t, stubs_alone_are_known_by_their_form);
 	tcase_add_test(t, an_entry_from_native_code_is_known_by_its_form);
 	tcase_add_loop_test(t, a_thunk_has_no_frame, 0, (int)ARRAY_SIZE(thunks));

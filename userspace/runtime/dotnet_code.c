@@ -140,11 +140,19 @@ static int dotnet_code_read(const struct dotnet *d, struct memory *m, uint64_t p
 	return err;
 }
 
+/* The last stub of a heap ends where that does, until other code is put behind it: it may be longer then. */
+static bool dotnet_is_known(const struct runtime_code_made *made, uint64_t pc)
+{
+	const uint64_t *known = made->known, *now = made->code.identity;
+
+	if (made->code.kind != DOTNET_STUB)
+		return !memcmp(known, now, sizeof(made->known));
+	return known[0] == now[0] && known[2] == now[2] && pc < known[1] && known[1] <= now[1];
+}
+
 int dotnet_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
 	int err = dotnet_code_read(dotnet_of(a), m, pc, ret);
 
-	if (!err && !memcmp(ret->known, ret->code.identity, sizeof(ret->known)))
-		return -EALREADY;
-	return err;
+	return !err && dotnet_is_known(ret, pc) ? -EALREADY : err;
 }

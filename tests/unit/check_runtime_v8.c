@@ -89,6 +89,28 @@ static uint32_t line_at(uint32_t position)
 	return line;
 }
 
+START_TEST(lines_end_where_the_language_says)
+{
+	static const uint16_t text[] = {'a', 0x2028, 'b', '\r', '\n', 'c', 0x2029, 'd', '\r', 'e', '\n', 'f'};
+	static const uint32_t line[] = {1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 5, 6};
+	const struct v8_flat source = {.at = VW_STRING(6), .len = ARRAY_SIZE(text), .wide = true};
+	struct v8_lines lines;
+
+	put(source.at, text, sizeof(text));
+	ck_assert_int_eq(v8_lines_read(&memory, &source, 78, 0, ARRAY_SIZE(text), &lines), 0);
+	for (uint32_t i = 0; i < ARRAY_SIZE(text); i++)
+		ck_assert_uint_eq(v8_line_at(&lines, i), line[i]);
+}
+END_TEST
+
+START_TEST(a_script_goes_by_the_url_that_its_source_gives)
+{
+	put64(VW_SCRIPT - 1 + v8_row(v8_of(&attached))->script_url, v8_put_string(6, "webpack://app/a.js"));
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
+	ck_assert_str_eq(function.file, "webpack://app/a.js");
+}
+END_TEST
+
 START_TEST(a_function_has_name_script_and_lines_of_its_bytecodes)
 {
 	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
@@ -1450,6 +1472,8 @@ Suite *runtime_v8_suite(void)
 
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_loop_test(t, a_copy_of_what_enters_bytecodes_is_its_functions, 0, VW_ROWS);
+	tcase_add_test(t, lines_end_where_the_language_says);
+	tcase_add_test(t, a_script_goes_by_the_url_that_its_source_gives);
 	tcase_add_test(t, a_function_has_name_script_and_lines_of_its_bytecodes);
 	tcase_add_test(t, a_function_without_name_has_the_inferred_one);
 	tcase_add_test(t, places_of_compiled_code_have_columns);

@@ -34,7 +34,7 @@ const struct runtime_ops runtime_v8 = {
  */
 const struct v8_row v8_rows[V8_ROWS + 1] = {
 	/* Node.js 18 */
-	{COMMON, .major = 10, .minor = 2, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
+	{COMMON, .major = 10, .minor = 2, .script_url = 104, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
 	 .bytecode_positions = 32, .scope_names = 32, .scope_module = 3, .stream_start = 128, .code_interpreted = 16,
 	 .code_positions = 24, .code_flags = 48, .code_size = 40, .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6,
 	 .deopt_inlining = 7, .isolate_scripts = 0x18e8, .heap_epoch = 0x268, .heap_isolate = 80, .isolate_thread = 0x44d8,
@@ -44,7 +44,7 @@ const struct v8_row v8_rows[V8_ROWS + 1] = {
 	 .translation = {.nr = 28, .operands = {2, 1, 0, 3, 1, 1, 3, 1, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 3, 3, 4, 1, 1,
 						   1, 1, 1, 2}, .begin = {3, 3}, .frame = {18, 18}, .signed_opcodes = true}},
 	/* Node.js 20 */
-	{COMMON, .major = 11, .minor = 3, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
+	{COMMON, .major = 11, .minor = 3, .script_url = 112, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
 	 .bytecode_positions = 32, .scope_names = 32, .scope_module = 3, .stream_code = 8, .stream_start = 16,
 	 .code_interpreted = 16, .code_positions = 24, .code_start = 40, .code_flags = 48, .code_size = 56,
 	 .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7, .isolate_scripts = 0x1b20,
@@ -56,7 +56,7 @@ const struct v8_row v8_rows[V8_ROWS + 1] = {
 						   3, 3, 4, 0, 1, 1, 1, 1, 1, 2, 1}, .begin = {2, 3}, .frame = {23, 24},
 			 .repeat = 35}},
 	/* Node.js 22 */
-	{COMMON, .major = 12, .minor = 4, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
+	{COMMON, .major = 12, .minor = 4, .script_url = 112, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
 	 .bytecode_positions = 24, .scope_names = 32, .scope_module = 3, .stream_code = 8, .stream_start = 32,
 	 .code_interpreted = 8, .code_positions = 16, .code_start = 40, .code_flags = 48, .code_size = 52,
 	 .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7, .type_trusted_bytes = 212,
@@ -68,7 +68,7 @@ const struct v8_row v8_rows[V8_ROWS + 1] = {
 						   1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 2, 1}, .begin = {12, 13},
 			 .frame = {0, 1}, .repeat = 39}},
 	/* Node.js 24 */
-	{COMMON, .major = 13, .minor = 6, .shared_name = 24, .shared_script = 40, .shared_literal = 60,
+	{COMMON, .major = 13, .minor = 6, .script_url = 112, .shared_name = 24, .shared_script = 40, .shared_literal = 60,
 	 .bytecode_positions = 24, .scope_names = 48, .scope_positions = 32, .scope_module = 5, .scope_raw = true,
 	 .stream_code = 8, .stream_start = 32, .code_interpreted = 8, .code_positions = 16, .code_start = 40,
 	 .code_flags = 52, .code_size = 56, .deopt_literals = 3, .deopt_id = 6, .deopt_shared = 7, .deopt_inlining = 8,

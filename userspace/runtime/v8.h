@@ -104,7 +104,7 @@ struct v8_row {
 	uint8_t major, minor;
 	/* Offsets. */
 	uint16_t shared_data, shared_name, shared_script, shared_literal;
-	uint16_t script_id, script_line, script_functions, bytecode_positions, interpreter_bytecodes;
+	uint16_t script_id, script_line, script_functions, script_url, bytecode_positions, interpreter_bytecodes;
 	uint16_t scope_flags, scope_locals, scope_names; /* of a ScopeInfo; where its variable part begins */
 	uint16_t scope_positions; /* 0: behind its variable part */
 	uint8_t scope_module; /* the type of a module's scope */

@@ -202,13 +202,22 @@ static int v8_function_name(const struct v8 *v, struct memory *m, const struct v
 	return err;
 }
 
+static bool v8_script_text(const struct v8 *v, struct memory *m, uint64_t script, uint16_t field, char to[RUNTIME_PATH_MAX])
+{
+	uint64_t string;
+
+	if (v8_field(m, script, field, &string) || v8_name(v, m, string, to, RUNTIME_PATH_MAX))
+		to[0] = '\0';
+	return to[0];
+}
+
+/* A comment in the source may give it another name, as of what is evaluated (V8, Script::GetNameOrSourceURL). */
 void v8_script_file(const struct v8 *v, struct memory *m, uint64_t script, char to[RUNTIME_PATH_MAX])
 {
 	static const char url[] = "file://";
-	uint64_t name;
 
-	if (v8_field(m, script, v->script_name, &name) || v8_name(v, m, name, to, RUNTIME_PATH_MAX))
-		to[0] = '\0';
+	if (!v8_script_text(v, m, script, v8_row(v)->script_url, to))
+		v8_script_text(v, m, script, v->script_name, to);
 	if (!strncmp(to, url, sizeof(url) - 1))
 		memmove(to, to + sizeof(url) - 1, strlen(to) - sizeof(url) + 2);
 }

@@ -41,6 +41,12 @@ static void v8_lines_begin(struct v8_lines_scan *s, uint32_t at)
 	l->nr++;
 }
 
+/* But for a carriage return, behind which a line feed may come (V8, char-predicates.h, IsLineTerminatorSequence). */
+static bool v8_is_line_end(uint32_t c)
+{
+	return c == '\n' || c == 0x2028 || c == 0x2029;
+}
+
 static void v8_lines_scan(struct v8_lines_scan *s, const uint8_t *text, uint32_t nr, bool wide, uint32_t at)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -51,7 +57,7 @@ static void v8_lines_scan(struct v8_lines_scan *s, const uint8_t *text, uint32_t
 			v8_lines_begin(s, at + i);
 		}
 		s->after_cr = c == '\r';
-		if (c != '\n')
+		if (!v8_is_line_end(c))
 			continue;
 		s->line++;
 		v8_lines_begin(s, at + i + 1);

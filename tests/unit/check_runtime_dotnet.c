@@ -119,6 +119,19 @@ START_TEST(a_cold_part_is_not_taken_for_another_method)
 }
 END_TEST
 
+START_TEST(code_compiled_before_of_no_method_has_no_name)
+{
+	for (uint32_t i = 1; i <= DW_NR_BUCKETS; i++)
+		for (uint32_t k = 0; k < 4; k++) {
+			put64(DW_BUCKETS + 64 * i + 8 * k, 1);
+			put64(DW_BUCKETS + 64 * i + 32 + 8 * k, DW_METHOD(1) >> 1);
+		}
+	ck_assert_int_eq(code(DW_BEFORE + 0x1110), 0);
+	ck_assert_str_eq(made.code.name, "[unknown method of .NET]");
+	ck_assert_uint_eq(made.code.nr_functions, 0);
+}
+END_TEST
+
 /* A process that puts more buckets in place of those that are being read, whose memory is used for something else. */
 static int memory_of_new_buckets(struct memory *m, uint64_t addr, void *to, size_t len)
 {
@@ -225,12 +238,56 @@ START_TEST(stubs_deep_in_a_heap_have_what_they_pushed)
 }
 END_TEST
 
+/* Of 112 bytes: some lie on two pages. Whatever of a region is asked for, its bounds are the same. */
+START_TEST(a_stub_on_two_pages_is_the_same_from_either)
+{
+	uint8_t stub[112];
+
+	memset(stub, 0x90, sizeof(stub));
+	memcpy(stub, "\x48\x8b\x07", 3); /* mov rax, [rdi] */
+	stub[4] = 0x52; /* push rdx */
+	stub[66] = 0x5a; /* pop rdx */
+	stub[67] = 0xe9; /* jmp */
+	put64(DW_FRAGMENT(1) + 16, DW_STUBS + 0x2000);
+	put64(DW_SECTION(1) + 8, DW_STUBS + 0x2000);
+	put32(DW_LIST + 0x120, 7);
+	for (uint32_t i = 0; i < 0x2000 / sizeof(stub); i++)
+		put(DW_STUBS + i * sizeof(stub), stub, sizeof(stub));
+	for (uint64_t at = DW_STUBS + 0x1000 - sizeof(stub); at < DW_STUBS + 0x1000 + sizeof(stub); at++) {
+		uint64_t start, end;
+
+		ck_assert_int_eq(code(at), 0);
+		start = made.code.start;
+		end = made.code.end;
+		ck_assert_int_eq(code(start), 0);
+		ck_assert(made.code.start == start && made.code.end == end);
+		ck_assert_int_eq(code(end - 1), 0);
+		ck_assert(made.code.start == start && made.code.end == end);
+		ck_assert_uint_eq(made.code.word[0], (start - DW_STUBS) % sizeof(stub) == 5);
+	}
+}
+END_TEST
+
 /* What lies behind the heap's end now will be other code. */
 START_TEST(stubs_end_where_code_ends)
 {
 	ck_assert_int_eq(code(DW_LOOKUP + 0x60), 0);
 	ck_assert_uint_eq(made.code.end, DW_CODE + 0x300);
 	ck_assert_int_eq(code(DW_CODE + 0x300), -ENOENT);
+}
+END_TEST
+
+START_TEST(a_stub_is_the_same_whatever_lies_behind)
+{
+	uint64_t identity[RUNTIME_CODE_IDENTITY];
+
+	put64(DW_LOOKUP - 8, 1);
+	ck_assert_int_eq(code(DW_LOOKUP + 0x64), 0);
+	ck_assert_str_eq(made.code.name, "[stub: jump]");
+	memcpy(identity, made.code.identity, sizeof(identity));
+	dotnet_put_nibble(DW_LOOKUP + 0x80);
+	ck_assert_int_eq(code(DW_LOOKUP + 0x64), 0);
+	ck_assert_int_eq(memcmp(identity, made.code.identity, sizeof(identity)), 0);
 }
 END_TEST
 
@@ -1223,12 +1280,15 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, a_long_method_is_found_over_words_of_zeros);
 	tcase_add_test(t, code_compiled_before_is_found_by_its_functions);
 	tcase_add_test(t, a_cold_part_is_not_taken_for_another_method);
+	tcase_add_test(t, code_compiled_before_of_no_method_has_no_name);
 	tcase_add_test(t, a_method_is_not_missed_where_buckets_are_replaced);
 	tcase_add_test(t, code_of_no_method_has_steps_all_the_same);
 	tcase_add_test(t, the_same_code_is_told);
 	tcase_add_test(t, stubs_have_what_they_pushed);
 	tcase_add_test(t, stubs_deep_in_a_heap_have_what_they_pushed);
+	tcase_add_test(t, a_stub_on_two_pages_is_the_same_from_either);
 	tcase_add_test(t, stubs_end_where_code_ends);
+	tcase_add_test(t, a_stub_is_the_same_whatever_lies_behind);
 	tcase_add_test(t, the_last_stub_of_a_heap_is_the_same_when_the_heap_has_grown);
 	tcase_add_test(t, stubs_alone_are_known_by_their_form);
 	tcase_add_test(t, an_entry_from_native_code_is_known_by_its_form);

@@ -100,9 +100,13 @@ int dotnet_heap_find(struct memory *m, const struct dotnet_range *range, uint64_
 /* Where the next code begins that is in the heap, or the heap ends, if that is near; else a place that is. */
 int dotnet_heap_next(struct memory *m, const struct dotnet_range *range, uint64_t start, uint64_t *ret);
 
-/* dotnet_stub.c: a stub around pc, of those from start to end; of a list; of none that the runtime knows the range of. */
+/*
+ * dotnet_stub.c: a stub around pc, of those from start to end; in a heap of methods, of a block from start to where other code
+ * lies now; of a list; of none that the runtime knows the range of.
+ */
 #define DOTNET_NO_STUB 0
 int dotnet_stub(struct memory *m, uint32_t kind, uint64_t start, uint64_t end, uint64_t pc, struct runtime_code *c);
+int dotnet_stub_among(struct memory *m, uint32_t kind, uint64_t start, uint64_t end, uint64_t pc, struct runtime_code *c);
 int dotnet_stubs(struct memory *m, const struct dotnet_range *range, uint64_t pc, struct runtime_code *c);
 int dotnet_stub_alone(const struct dotnet *d, struct memory *m, uint64_t pc, struct runtime_code *c);
 

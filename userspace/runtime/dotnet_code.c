@@ -98,7 +98,7 @@ static int dotnet_jitted(const struct dotnet *d, struct memory *m, const struct 
 		ret->code.flags = RUNTIME_CODE_FLEETING;
 	if (header < STUB_KINDS) {
 		err = dotnet_heap_next(m, range, compiled.code, &end);
-		return err ? err : dotnet_stub(m, (uint32_t)header, compiled.code, end, pc, &ret->code);
+		return err ? err : dotnet_stub_among(m, (uint32_t)header, compiled.code, end, pc, &ret->code);
 	}
 	err = dotnet_jitted_function(m, header, pc - range->start, &f);
 	if (err || memory_u64(m, header + HEADER_DEBUG, &compiled.debug) ||

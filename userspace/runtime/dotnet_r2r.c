@@ -65,9 +65,12 @@ static int dotnet_entry_find(struct memory *m, const struct dotnet_image *image,
 		if (memory_read(m, image->methods + sizeof(b) * (1 + seed % image->nr_buckets), &b, sizeof(b)))
 			return -EFAULT;
 		for (unsigned k = 0; k < ARRAY_SIZE(b.keys); k++) {
-			*ret = (b.values[k] & VALUE_MASK) << 1;
-			if (b.keys[k] == entry && *ret)
-				return 0;
+			const uint64_t value = (b.values[k] & VALUE_MASK) << 1;
+
+			if (b.keys[k] != entry || !value)
+				continue;
+			*ret = value;
+			return 0;
 		}
 		if (!(b.values[0] & ~VALUE_MASK))
 			break;

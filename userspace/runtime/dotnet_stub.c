@@ -23,6 +23,7 @@
 #define ALIKE	      8u	/* so many must, for their size to be known */
 #define PAGE	      4096u
 #define HELPERS_MAX   64
+#define BUCKET	      32u /* of a heap's map (nibblemapmacros.h) */
 #define FORM_MAX      24u /* bytes of one that is known by its form */
 
 enum { KIND_RESOLVE = 7, KIND_LOOKUP = 8 };
@@ -105,25 +106,25 @@ static size_t dotnet_stub_size(const uint8_t code[SCAN_MAX])
 	return 0;
 }
 
-/* The bytes around pc from a stub's begin on; those of a heap's first ones tell where others begin. */
+/*
+ * The stub at pc, from its begin on, as the heap's first ones tell where others begin; of fewer, all: whatever pc was asked
+ * for, a region has the same bounds.
+ */
 static int dotnet_stub_read(struct memory *m, uint64_t *from, uint64_t end, uint64_t pc, uint8_t code[SCAN_MAX], size_t *ret)
 {
 	uint8_t begin[BEGIN];
 	size_t size;
 
+	memset(code, 0, SCAN_MAX);
 	*ret = MIN(end - *from, (uint64_t)SCAN_MAX);
 	if (memory_read(m, *from, code, *ret))
 		return -EFAULT;
-	if (pc < *from + *ret)
-		return 0;
 	size = dotnet_stub_size(code);
-	memcpy(begin, code, BEGIN);
 	if (!size)
-		return -EFAULT;
+		return pc < *from + *ret ? 0 : -EFAULT;
+	memcpy(begin, code, BEGIN);
 	*from += (pc - *from) / size * size;
-	/* The next page may not be there yet. */
-	end = MIN(end, (pc & ~(uint64_t)(PAGE - 1)) + PAGE);
-	*ret = MIN(end - *from, (uint64_t)SCAN_MAX);
+	*ret = MIN(end - *from, (uint64_t)size);
 	return memory_read(m, *from, code, *ret) || *ret < BEGIN || memcmp(code, begin, BEGIN) != 0 ? -EFAULT : 0;
 }
 
@@ -165,15 +166,33 @@ static int dotnet_stub_depth(struct memory *m, uint64_t *start, uint64_t *end, u
 	return 0;
 }
 
+static bool dotnet_stub_pushes(uint32_t kind)
+{
+	return kind == KIND_RESOLVE || kind == KIND_LOOKUP;
+}
+
 int dotnet_stub(struct memory *m, uint32_t kind, uint64_t start, uint64_t end, uint64_t pc, struct runtime_code *c)
 {
 	int err = 0;
 
 	if (pc < start || pc >= end)
 		return -ENOENT;
-	if (kind == KIND_RESOLVE || kind == KIND_LOOKUP)
+	if (dotnet_stub_pushes(kind))
 		err = dotnet_stub_depth(m, &start, &end, pc, c);
 	return err ? err : dotnet_stub_region(dotnet_stub_name(kind), start, end, c);
+}
+
+/*
+ * Where a block ends shows when a method has its place behind it, which is after its memory was taken and its code was
+ * written. No two of the heap begin in the same bucket: so much of the block is the same whatever lies behind.
+ */
+int dotnet_stub_among(struct memory *m, uint32_t kind, uint64_t start, uint64_t end, uint64_t pc, struct runtime_code *c)
+{
+	const uint64_t bucket = pc & ~(uint64_t)(BUCKET - 1);
+
+	if (dotnet_stub_pushes(kind))
+		return dotnet_stub(m, kind, start, end, pc, c);
+	return dotnet_stub(m, kind, MAX(start, bucket), MIN(end, bucket + BUCKET), pc, c);
 }
 
 int dotnet_stubs(struct memory *m, const struct dotnet_range *range, uint64_t pc, struct runtime_code *c)

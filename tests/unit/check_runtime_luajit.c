@@ -418,6 +418,18 @@ START_TEST(where_there_is_no_trace_there_is_no_code)
 }
 END_TEST
 
+/* It has the lowest number where the one that had it was collected. */
+START_TEST(a_trace_that_is_being_recorded_hides_no_other)
+{
+	const uint16_t two = 2;
+
+	put(LW_TRACE + offsetof(struct luajit_trace, traceno), &two, sizeof(two));
+	put64(LW_ARRAY + 8, LW_GLOBAL + 0x200);
+	put64(LW_ARRAY + 16, LW_TRACE);
+	ck_assert_int_eq(code(LW_MCODE + 0x50), 0);
+}
+END_TEST
+
 static int step(uint64_t pc, bool exact, struct runtime_step *ret)
 {
 	const uint64_t reg[OTP_REGS_MAX] = {[6] = LW_MAIN, [7] = LW_STACK};
@@ -536,6 +548,7 @@ Suite *runtime_luajit_suite(void)
 	tcase_add_test(t, where_another_generator_places_traces_there_is_no_stamp);
 	tcase_add_test(t, without_a_generator_there_is_no_stamp);
 	tcase_add_test(t, where_there_is_no_trace_there_is_no_code);
+	tcase_add_test(t, a_trace_that_is_being_recorded_hides_no_other);
 	tcase_add_test(t, a_trace_is_left_into_the_interpreters_frame);
 	tcase_add_test(t, a_trace_takes_its_stack_at_its_head_and_gives_it_back_at_its_tail);
 	tcase_add_test(t, the_way_out_of_a_trace_is_left_by_the_thread_in_the_c_frame);

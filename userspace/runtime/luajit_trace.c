@@ -60,8 +60,14 @@ static int luajit_trace_read(struct memory *m, uint64_t at, struct luajit_trace 
 	return type == LUAJIT_TRACE ? 0 : -ENOENT;
 }
 
+/* The trace that is being recorded has a number, and lies in jit_State without a head (LuaJIT, lj_trace.c, trace_start). */
+static bool luajit_is_recorded(const struct runtime_attached *a, uint64_t trace)
+{
+	return trace - a->param[LUAJIT_PARAM_GLOBAL] < a->param[LUAJIT_PARAM_DISPATCH];
+}
+
 /* J->trace: an array in which each trace has its own number, followed by a number below the array's size, and that. */
-static bool luajit_is_array(struct memory *m, uint64_t array, uint64_t numbers)
+static bool luajit_is_array(const struct runtime_attached *a, struct memory *m, uint64_t array, uint64_t numbers)
 {
 	uint32_t free_trace = (uint32_t)numbers, size = (uint32_t)(numbers >> 32);
 	uint64_t at[TRACES_SEEN];
@@ -71,7 +77,7 @@ static bool luajit_is_array(struct memory *m, uint64_t array, uint64_t numbers)
 	    memory_read(m, array, at, 8ull * MIN(size, TRACES_SEEN)) || at[0])
 		return false;
 	for (uint32_t i = 1; i < MIN(size, TRACES_SEEN); i++)
-		if (at[i])
+		if (at[i] && !luajit_is_recorded(a, at[i]))
 			return luajit_trace_read(m, at[i], &t) == 0 && t.traceno == i;
 	return false;
 }
@@ -84,7 +90,7 @@ static int luajit_find_member(const struct runtime_attached *a, struct memory *m
 	if (memory_read(m, a->param[LUAJIT_PARAM_GLOBAL], words, len))
 		return -EFAULT;
 	for (uint32_t i = 0; i + 1 < len / 8; i++)
-		if (luajit_is_array(m, words[i], words[i + 1])) {
+		if (luajit_is_array(a, m, words[i], words[i + 1])) {
 			*ret = a->param[LUAJIT_PARAM_GLOBAL] + 8ull * i;
 			return 0;
 		}
@@ -97,7 +103,7 @@ static int luajit_find_array(const struct runtime_attached *a, struct memory *m,
 	uint64_t member[2];
 
 	if (known_of != a->param[LUAJIT_PARAM_GLOBAL] || memory_read(m, known, member, sizeof(member)) ||
-	    !luajit_is_array(m, member[0], member[1])) {
+	    !luajit_is_array(a, m, member[0], member[1])) {
 		known_of = 0;
 		if (luajit_find_member(a, m, &known) || memory_read(m, known, member, sizeof(member)))
 			return -ENOENT;

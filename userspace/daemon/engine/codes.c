@@ -284,9 +284,22 @@ static bool codes_come_and_go(const struct codes *t, const struct runtime_code *
 	return c->flags & RUNTIME_CODE_FLEETING || (!c->epoch && codes_have_gone(t, now));
 }
 
+/* Whether code came where nothing was a moment ago, in a process where none goes. */
+static bool codes_is_made(const struct codes *t, const struct code_entry *e, uint64_t now)
+{
+	return !e->code && now - e->seen_ns < CODES_TRUST_NS && !codes_have_gone(t, now);
+}
+
+/* Within an epoch. What no sample of it has run may have been dead when it was read, in the collection that began it. */
+static bool codes_is_replaced(const struct code_entry *e, const struct runtime_code *c)
+{
+	return !codes_is_of_former_epoch(e, c) && (!c->epoch || e->ran_epoch == c->epoch);
+}
+
 /*
  * From when on code holds that was not known before: if nothing was known of the place, what is there now was there when
- * it was sampled, however long a decoder took to attach, unless code comes and goes.
+ * it was sampled, however long a decoder took to attach, unless code comes and goes. If nothing was there a moment ago,
+ * as an address was asked for before its code was made, from then on.
  */
 static struct codes_when codes_since(struct codes *t, const struct runtime_code *c, uint64_t now)
 {
@@ -295,11 +308,12 @@ static struct codes_when codes_since(struct codes *t, const struct runtime_code 
 	if (c->flags & RUNTIME_CODE_LASTS)
 		return (struct codes_when){0};
 	for (uint32_t i = codes_first(t, c->start); i < t->count && t->at[i]->start < c->end; i++) {
-		if (t->at[i]->seen_ns && !codes_is_of_former_epoch(t->at[i], c)) {
-			since.time_ns = now;
-			if (t->at[i]->code)
-				t->replaced_ns = t->gone_ns = now;
-		}
+		const struct code_entry *e = t->at[i];
+
+		if (e->seen_ns && !codes_is_of_former_epoch(e, c))
+			since.time_ns = MAX(since.time_ns, codes_is_made(t, e, now) ? e->seen_ns : now);
+		if (e->seen_ns && e->code && codes_is_replaced(e, c))
+			t->replaced_ns = t->gone_ns = now;
 	}
 	return since;
 }
@@ -366,9 +380,12 @@ void codes_settle(struct codes *t, uint64_t pc, int err, const struct runtime_co
 	}
 	if (err == -EALREADY && e->code && !codes_is_continued(t, e, e->code->flags, e->seen_epoch, e->asked_ns, now))
 		e->since_ns = now;
+	/* A decoder that was late or has ended says nothing of the code. */
+	if (e->code && (err == -ETIMEDOUT || err == -EIO || err == -EPIPE))
+		return;
 	if (err != -EALREADY && (e->code || !e->seen_ns)) {
-		/* A decoder that was late or has ended says nothing of the code. */
-		if (e->code && err != -ETIMEDOUT && err != -EIO && err != -EPIPE)
+		/* What changed while it was read is most likely still there. */
+		if (e->code && err != -ESTALE)
 			t->gone_ns = now;
 		code_entry_drop_code(t, e);
 		/* Where nothing is, no epoch is known: else each sample of a later one would ask again. */

@@ -179,8 +179,7 @@ def judge_odd_calls(label, samples):
         hijacked = [s for s in of if HIJACKED in s.stack]
         all_, n, ended = (sum(s.count for s in x) for x in (of, wrong, hijacked))
         lib.ok(all_ > 20 and n <= 0.01 * all_, "%s: %d of %d stacks of what %s lack callers" % (label, n, all_, what))
-        # It stops its own threads all the time.
-        lib.ok(ended <= (0.5 if what == "collects" else 0.01) * all_, "%s: %d of them end at a hijacked return" % (label, ended))
+        lib.ok(ended <= 0.01 * all_, "%s: %d of them end at a hijacked return" % (label, ended))
 
 
 def judge_framework(label, samples):

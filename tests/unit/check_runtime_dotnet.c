@@ -126,9 +126,43 @@ START_TEST(code_compiled_before_of_no_method_has_no_name)
 			put64(DW_BUCKETS + 64 * i + 8 * k, 1);
 			put64(DW_BUCKETS + 64 * i + 32 + 8 * k, DW_METHOD(1) >> 1);
 		}
+	/* The first function has debug information: it is a method's, which was not entered. */
+	ck_assert_int_eq(code(DW_BEFORE + 0x1110), -ENODATA);
+	put64(DW_CORE + 8, 0);
 	ck_assert_int_eq(code(DW_BEFORE + 0x1110), 0);
 	ck_assert_str_eq(made.code.name, "[unknown method of .NET]");
 	ck_assert_uint_eq(made.code.nr_functions, 0);
+}
+END_TEST
+
+/* Beyond the first function of a method, others before are not looked at. */
+START_TEST(a_method_that_was_not_entered_is_no_handler_of_the_one_before)
+{
+	const uint8_t third = 2 << 3; /* the leaf of the array */
+
+	put64(DW_CORE + 8, 0);
+	put64(DW_BUCKETS + 64 * (1 + (uint32_t)((DW_BEFORE + 0x1100) >> 2) % DW_NR_BUCKETS), 1);
+	ck_assert_int_eq(code(DW_BEFORE + 0x1110), 0);
+	ck_assert_uint_eq(made.functions[0].key, DW_METHOD(1)); /* without debug information, it cannot be told */
+	put64(DW_CORE + 8, DW_CORE + 0x40);
+	put(DW_ARRAY + 2, &third, 1);
+	ck_assert_int_eq(code(DW_BEFORE + 0x1110), -ENODATA);
+	ck_assert_int_eq(code(DW_BEFORE + 0x1050), 0);
+	ck_assert_uint_eq(made.functions[0].key, DW_METHOD(1));
+}
+END_TEST
+
+/* Whose memory is used again: another method without a name has other frames. */
+START_TEST(code_of_no_method_is_known_by_how_its_frame_is_left)
+{
+	uint64_t identity[RUNTIME_CODE_IDENTITY];
+
+	put64(DW_HEADER + 24, 8);
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	memcpy(identity, made.code.identity, sizeof(identity));
+	put64(DW_HEADER + 24, 16);
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert_int_ne(memcmp(identity, made.code.identity, sizeof(identity)), 0);
 }
 END_TEST
 
@@ -1281,6 +1315,8 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, code_compiled_before_is_found_by_its_functions);
 	tcase_add_test(t, a_cold_part_is_not_taken_for_another_method);
 	tcase_add_test(t, code_compiled_before_of_no_method_has_no_name);
+	tcase_add_test(t, a_method_that_was_not_entered_is_no_handler_of_the_one_before);
+	tcase_add_test(t, code_of_no_method_is_known_by_how_its_frame_is_left);
 	tcase_add_test(t, a_method_is_not_missed_where_buckets_are_replaced);
 	tcase_add_test(t, code_of_no_method_has_steps_all_the_same);
 	tcase_add_test(t, the_same_code_is_told);

@@ -63,6 +63,7 @@ static int dotnet_describe(const struct dotnet *d, struct memory *m, uint64_t ba
 	if (!compiled->method || dotnet_method_read(d, m, compiled->method, &method)) {
 		snprintf(ret->code.name, sizeof(ret->code.name), "[unknown method of .NET]");
 		ret->code.identity[0] = ret->code.start;
+		ret->code.identity[2] = dotnet_words(&ret->code, compiled->method, compiled->debug);
 		return 0;
 	}
 	ret->code.identity[2] = dotnet_words(&ret->code, method.identity, compiled->debug);

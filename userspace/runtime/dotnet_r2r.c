@@ -116,23 +116,26 @@ static int dotnet_functions_until(struct memory *m, const struct dotnet_image *i
 	return 0;
 }
 
-/* The method of the function before index nr, or of one before whose handlers lie behind it. */
+/*
+ * The method of the function before index nr, or of one before whose handlers lie behind it. The first function of each
+ * method, and no other, has debug information (crossgen2, DebugInfoTableNode): beyond that there is no other method. One that
+ * was not entered yet, as its entry is not known, does not run: -ENODATA.
+ */
 static int dotnet_entry_before(struct memory *m, const struct dotnet_image *image, uint32_t nr, struct dotnet_compiled *ret)
 {
 	struct dotnet_function f;
-	int err = -ENOENT, changed = 0;
+	int err = -ENOENT, changed;
+	uint32_t i = nr;
 
-	for (uint32_t i = 0; err == -ENOENT && i < HANDLERS_MAX && i < nr; i++) {
-		if (dotnet_function_read(m, image, nr - 1 - i, &f))
+	for (ret->debug = 0; err == -ENOENT && !ret->debug && i > 0 && nr - i < HANDLERS_MAX; i--) {
+		if (dotnet_function_read(m, image, i - 1, &f))
 			return -EFAULT;
-		err = dotnet_entry_find(m, image, image->base + f.begin, &ret->method);
-		if (!err) {
-			ret->code = image->base + f.begin;
-			ret->debug = dotnet_r2r_debug(m, image->core, image->base, nr - 1 - i);
-			changed = i ? dotnet_buckets_stay(m, image) : 0;
-		}
+		ret->code = image->base + f.begin;
+		ret->debug = dotnet_r2r_debug(m, image->core, image->base, i - 1);
+		err = dotnet_entry_find(m, image, ret->code, &ret->method);
 	}
-	return changed ? changed : err;
+	changed = !err && nr - i == 1 ? 0 : dotnet_buckets_stay(m, image);
+	return changed ? changed : (err == -ENOENT && ret->debug ? -ENODATA : err);
 }
 
 /* The place between functions, where stubs lie. */

@@ -161,6 +161,7 @@ START_TEST(an_address_is_given_in_the_file_s_own_terms)
 	ck_assert_int_eq(binary_open_memory(&image, sizeof(image), "x", &file->binary), 0);
 	ck_assert_uint_eq(mapping_address(&m, 0x7f0010), 0x403010);
 	ck_assert_uint_eq(mapping_address(&m, 0x7f1010), 0x3010); /* behind the segment */
+	ck_assert(!mapping_is_generated(&m, 0x7f0010) && mapping_is_generated(&m, 0x7f1010));
 	m.file = anon;
 	ck_assert_uint_eq(mapping_address(&m, 0x7f0010), 0x7f0010);
 }

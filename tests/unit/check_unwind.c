@@ -790,6 +790,51 @@ static int knows_the_caller(void *ctx, const struct unwind_code_frame *f, bool f
 	return 0;
 }
 
+static int knows_generated(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
+			   const struct mapping **ret_wait)
+{
+	(void)ctx, (void)final, (void)ret_wait;
+	if (f->pc != JIT + 0x10)
+		return -ENOENT;
+	*ret = (struct unwind_code_step){.pc = BASE + 0x2310, .sp = STACK + 64, .cfa = STACK + 64};
+	return 0;
+}
+
+/* As of .NET's assemblies. */
+START_TEST(a_runtime_knows_code_of_a_file_that_could_not_be_opened)
+{
+	const struct unwind_code some = {.step = knows_generated};
+	struct mapped_file *f;
+
+	reopen_with_generated();
+	f = space_find(space, JIT)->file;
+	f->kind = MAPPED_FILE;
+	f->state = MAPPED_FAILED;
+	f->error = -EPERM;
+	reg[RIP] = JIT + 0x10;
+	EXPECT(UNWIND_NO_FILE, JIT + 0x10);
+	in.code = &some;
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2310);
+}
+END_TEST
+
+START_TEST(a_runtime_knows_code_that_lies_behind_a_program_in_its_file)
+{
+	const struct unwind_code some = {.step = knows_generated};
+	struct mapped_file *f;
+
+	reopen();
+	f = space_find(space, BASE + 0x2010)->file;
+	ck_assert_int_ge(space_map(&space, JIT, JIT + 0x1000, 0x100000, f), 0);
+	in.code = &some;
+	reg[RIP] = JIT + 0x10;
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2310);
+	/* No table of the program's is about it. */
+	reg[RIP] = JIT + 0x20;
+	EXPECT(UNWIND_NO_RULE, JIT + 0x20);
+}
+END_TEST
+
 #define DATA 0x123400000ull /* no mapping covers it */
 
 static int interprets(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
@@ -1504,6 +1549,8 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, unwinding_goes_through_the_heap_and_back);
 	tcase_add_loop_test(t, what_is_cut_in_the_heap_goes_on_where_it_was_entered, 0, 5);
 	tcase_add_loop_test(t, the_heap_is_not_entered_elsewhere, 0, 4);
+	tcase_add_test(t, a_runtime_knows_code_of_a_file_that_could_not_be_opened);
+	tcase_add_test(t, a_runtime_knows_code_that_lies_behind_a_program_in_its_file);
 	tcase_add_test(t, code_that_is_interpreted_need_not_be_mapped);
 	tcase_add_loop_test(t, each_runtime_goes_before_its_files_tables, 0, 2);
 	tcase_add_test(t, compiled_code_is_left_to_what_called_it);

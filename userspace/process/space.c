@@ -276,6 +276,19 @@ bool mapped_file_is_generated(const struct mapped_file *f)
 	return f->kind == MAPPED_ANON || (f->binary && !f->binary->is_elf);
 }
 
+static bool mapping_is_beside(const struct mapping *m, uint64_t pc)
+{
+	const struct binary *b = m->file->binary;
+	uint64_t vaddr;
+
+	return m->file->kind == MAPPED_FILE && b && b->is_elf && !binary_offset_to_vaddr(b, pc - m->start + m->offset, &vaddr);
+}
+
+bool mapping_is_generated(const struct mapping *m, uint64_t pc)
+{
+	return mapped_file_is_generated(m->file) || mapping_is_beside(m, pc);
+}
+
 struct mapped_file *mapped_file_ref(struct mapped_file *f)
 {
 	if (f)

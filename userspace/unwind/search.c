@@ -57,7 +57,7 @@ struct search {
 static int search_mapping(struct cursor *c, uint64_t pc, const struct mapping **ret)
 {
 	const struct mapping *m = space_find(c->in->space, pc - 1);
-	int err = !m || mapped_file_is_generated(m->file) ? -ENOENT : cursor_wants_file(c, m);
+	int err = !m || mapping_is_generated(m, pc - 1) ? -ENOENT : cursor_wants_file(c, m);
 
 	if (!err)
 		*ret = m;
@@ -156,7 +156,7 @@ static int trial_arrived(struct search *s, struct cursor *t, const struct code_r
 	int err;
 
 	/* Nothing proves a call from there: former ones of generated code look the same. */
-	if (m && mapped_file_is_generated(m->file))
+	if (m && mapping_is_generated(m, pc - 1))
 		return trial_if_far(s, t);
 	if (!m)
 		return TRIAL_FAILS; /* no code: a word of the stack that is no return address */
@@ -414,7 +414,7 @@ static int search_record(const struct search *s)
 	m = space_find(c->in->space, pc - 1);
 	if (!m)
 		return WORD_UNKNOWN;
-	return mapped_file_is_generated(m->file) ? WORD_ENTERS : search_word(s, pc);
+	return mapping_is_generated(m, pc - 1) ? WORD_ENTERS : search_word(s, pc);
 }
 
 /* Where calls leave the return address in a register: of code that has made no call. */

@@ -327,18 +327,28 @@ static int unwind_generated(struct unwinder *u, struct cursor *c)
 	return step == STEP_NOTHING ? cursor_cut(c, UNWIND_NO_RULE) : step;
 }
 
+/* A runtime may know code of a file that is no program, or was gone before that was seen. */
+static int unwind_unreadable(struct cursor *c)
+{
+	int step = c->in->code && !frozen_is_frame(c) ? step_code(c) : STEP_NOTHING;
+
+	return step == STEP_NOTHING ? cursor_cut(c, UNWIND_NO_FILE) : step;
+}
+
 static int unwind_by_file(struct unwinder *u, struct cursor *c, uint64_t addr, const struct mapping **ret_wait)
 {
 	struct mapped_file *file = c->map->file;
 
-	if (frozen_is_frame(c) && !mapped_file_is_generated(file))
+	if (frozen_is_frame(c) && !mapping_is_generated(c->map, addr))
 		return cursor_cut(c, UNWIND_NO_RULE);
 	if (file->kind == MAPPED_VSYSCALL)
 		return unwind_step_frameless(c);
-	if (mapped_file_is_generated(file))
+	if (mapping_is_generated(c->map, addr))
 		return unwind_generated(u, c);
+	if (file->state == MAPPED_FAILED)
+		return unwind_unreadable(c);
 	if (file->state != MAPPED_READY || !file->binary) {
-		if (c->final || file->state == MAPPED_FAILED)
+		if (c->final)
 			return cursor_cut(c, UNWIND_NO_FILE);
 		*ret_wait = c->map;
 		return -EAGAIN;

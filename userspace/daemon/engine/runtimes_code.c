@@ -25,7 +25,7 @@ static uint64_t runtimes_place(const struct runtimes *r, const struct runtime_sl
 	const struct runtime_attached *a = s->found ? &s->found->found : NULL;
 	uint64_t vaddr;
 
-	if (!m || !m->file->binary || mapped_file_is_generated(m->file))
+	if (!m || !m->file->binary || mapping_is_generated(m, pc))
 		return pc;
 	if (!a || !a->code_end || !binary_is_same_file(m->file->binary, s->binary))
 		return 0;
@@ -247,6 +247,7 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 {
 	struct runtimes *r = ctx;
 	const struct mapping *m = space_find(r->stack_process->space, f->pc - !f->exact);
+	const bool generated = !m || mapping_is_generated(m, f->pc - !f->exact);
 	struct runtime_slot *s = NULL;
 	struct code_entry *e = NULL;
 	int err = 0;
@@ -254,7 +255,7 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 	r->stack_has_waited |= final;
 	if (!f->index)
 		runtimes_begin_in_code(r);
-	if (m && m->file->binary && !mapped_file_is_generated(m->file))
+	if (!generated && m->file->binary)
 		runtimes_meet_brought(r, m);
 	else
 		err = runtimes_meet_library(r, ret_wait);
@@ -268,7 +269,7 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 	}
 	if (err == -ENOENT && f->data)
 		return runtimes_step_unknown(r, f, ret);
-	return err == -ENOENT && runtimes_lack_fp(r, f->pc - !f->exact, !m || mapped_file_is_generated(m->file)) ? -ENODATA : err;
+	return err == -ENOENT && runtimes_lack_fp(r, f->pc - !f->exact, generated) ? -ENODATA : err;
 }
 
 /* Code for which a runtime goes before its file's tables. */

@@ -293,6 +293,9 @@ def commands():
             yield ".NET " + version + mode, argv, env, marks, MS
         if marks:
             yield from besides(version, make)
+        if version == "9":
+            argv = dotnet_runtime.by_file_of_directory(program, lib.scratch())
+            yield ".NET 9 in one file, without tiers", argv, MODES[" without tiers"], marks, MS
 
 
 def main():

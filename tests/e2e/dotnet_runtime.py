@@ -131,12 +131,17 @@ class Bundle:
     def __init__(self, data):
         self.where = data.find(MARK) - 8
         self.data, self.at = data, struct.unpack_from("<Q", data, self.where)[0]
+        self.host, self.version, self.id, self.files = data, (6, 0, 0), "otprof", {}
+        if self.at:
+            self.read()
+
+    def read(self):
         self.version = self.take("<IIi")
         count, self.id = self.version[2], self.text()
         self.take("<qqqqQ")
         entries = [(*self.take("<qqqB"), self.text()) for _ in range(count)]
-        self.host = data[:min(e[0] for e in entries)]
-        self.files = {name: (kind, data[offset:offset + size]) for offset, size, _, kind, name in entries}
+        self.host = self.data[:min(e[0] for e in entries)]
+        self.files = {name: (kind, self.data[offset:offset + size]) for offset, size, _, kind, name in entries}
 
     def take(self, fmt):
         values = struct.unpack_from(fmt, self.data, self.at)
@@ -201,6 +206,20 @@ def by_file(program, directory):
     kept_files["azmcp.runtimeconfig.json"] = (4, json.dumps(j).encode())
     kept_files["azmcp.deps.json"] = (3, dependencies([n for n in kept_files if n.endswith(".dll") and n != "azmcp.dll"]))
     b.files = kept_files
+    b.write(directory + "/azmcp")
+    return [directory + "/azmcp"]
+
+
+def by_file_of_directory(program, directory):
+    """As by_directory, but what is compiled before lies behind the host: its code is mapped from there."""
+    by_directory(program, directory)
+    with open(directory + "/azmcp", "rb") as f:
+        b = Bundle(f.read())
+    for name, kind in [("azmcp.deps.json", 3), ("azmcp.runtimeconfig.json", 4)] + [
+            (os.path.basename(p), 1) for p in glob.glob(directory + "/System.*.dll") + [directory + "/azmcp.dll"]]:
+        with open(os.path.join(directory, name), "rb") as f:
+            b.files[name] = (kind, f.read())
+        os.remove(os.path.join(directory, name))
     b.write(directory + "/azmcp")
     return [directory + "/azmcp"]
 

@@ -113,7 +113,7 @@ struct otp_walk_chunks {
 	__u16 reserved;
 };
 
-/* ARRAY: words that are anywhere, and follow the root's words, or OTP_WALK_UNREAD for each; 0: none. */
+/* ARRAY: addresses of words that are copied behind the root's, OTP_WALK_UNREAD for one that cannot be read; 0: none. */
 struct otp_walk_also {
 	__u64 at[OTP_WALK_ALSO];
 	__u64 reserved[2];

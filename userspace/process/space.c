@@ -276,7 +276,8 @@ bool mapped_file_is_generated(const struct mapped_file *f)
 	return f->kind == MAPPED_ANON || (f->binary && !f->binary->is_elf);
 }
 
-static bool mapping_is_beside(const struct mapping *m, uint64_t pc)
+/* What follows a program in its file, and is mapped all the same. */
+static bool mapping_is_outside_segments(const struct mapping *m, uint64_t pc)
 {
 	const struct binary *b = m->file->binary;
 	uint64_t vaddr;
@@ -286,7 +287,7 @@ static bool mapping_is_beside(const struct mapping *m, uint64_t pc)
 
 bool mapping_is_generated(const struct mapping *m, uint64_t pc)
 {
-	return mapped_file_is_generated(m->file) || mapping_is_beside(m, pc);
+	return mapped_file_is_generated(m->file) || mapping_is_outside_segments(m, pc);
 }
 
 struct mapped_file *mapped_file_ref(struct mapped_file *f)

@@ -97,8 +97,8 @@ struct mapped_file *mapped_file_new(enum mapped_kind kind, const char *path, siz
  */
 bool mapped_file_is_generated(const struct mapped_file *f);
 /*
- * Likewise, of the code at pc: it may also be what a program's file carries behind the program, as a .NET program of one
- * file its assemblies, whose code is mapped from there: none of the program's tables are about it.
+ * Likewise, of the code at pc. It is also true outside of an ELF file's segments: a .NET program of one file carries its
+ * assemblies behind the program and maps their code from there, which the program's tables do not describe.
  */
 bool mapping_is_generated(const struct mapping *m, uint64_t pc);
 struct mapped_file *mapped_file_ref(struct mapped_file *f);

@@ -92,6 +92,7 @@ struct dotnet_range {
 	uint64_t heap;	 /* of code that the JIT compiler made */
 	uint64_t stubs;	 /* a list of stubs */
 };
+#define DOTNET_BUCKET 32u /* bytes of a heap that a nibble of its map is about (nibblemapmacros.h) */
 #define DOTNET_RANGE_COLLECTED 1 /* of dynamic methods, and of assemblies that may be unloaded */
 #define DOTNET_RANGE_HEAP  2
 #define DOTNET_RANGE_STUBS 4

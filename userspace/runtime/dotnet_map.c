@@ -21,7 +21,6 @@
 #define HEAP_END      24
 
 #define WORD_BYTES    256u /* of code, for the 8 nibbles of a word */
-#define BUCKET	      32u
 #define WORDS_MAX     (1u << 16) /* back from an address: a method has 16 MiB at most */
 #define NEAR_WORDS    16u
 
@@ -95,10 +94,10 @@ static uint64_t dotnet_word_pointer(uint32_t word)
 /* The last method that begins in the buckets of a word before limit, which is a bucket's offset with units of 4 bytes. */
 static bool dotnet_word_last(uint32_t word, uint32_t limit, uint32_t *ret)
 {
-	for (unsigned i = WORD_BYTES / BUCKET; i-- > 0;) {
+	for (unsigned i = WORD_BYTES / DOTNET_BUCKET; i-- > 0;) {
 		uint32_t nibble = word >> (28 - 4 * i) & 0xf;
 
-		*ret = i * BUCKET + (nibble - 1) * 4;
+		*ret = i * DOTNET_BUCKET + (nibble - 1) * 4;
 		if (nibble && nibble <= 8 && *ret <= limit)
 			return true;
 	}
@@ -152,7 +151,7 @@ int dotnet_heap_next(struct memory *m, const struct dotnet_range *range, uint64_
 			return -EFAULT;
 		if (!word || dotnet_word_is_pointer(word))
 			continue;
-		for (uint32_t bucket = 0; bucket < WORD_BYTES / BUCKET; bucket++) {
+		for (uint32_t bucket = 0; bucket < WORD_BYTES / DOTNET_BUCKET; bucket++) {
 			first = n.base + i * WORD_BYTES;
 			if (!dotnet_word_last(word & ~0u << (28 - 4 * bucket), WORD_BYTES, &in) || first + in <= start)
 				continue;

@@ -67,10 +67,10 @@ static int dotnet_entry_find(struct memory *m, const struct dotnet_image *image,
 		for (unsigned k = 0; k < ARRAY_SIZE(b.keys); k++) {
 			const uint64_t value = (b.values[k] & VALUE_MASK) << 1;
 
-			if (b.keys[k] != entry || !value)
-				continue;
-			*ret = value;
-			return 0;
+			if (b.keys[k] == entry && value) {
+				*ret = value;
+				return 0;
+			}
 		}
 		if (!(b.values[0] & ~VALUE_MASK))
 			break;
@@ -117,14 +117,14 @@ static int dotnet_functions_until(struct memory *m, const struct dotnet_image *i
 }
 
 /*
- * The method of the function before index nr, or of one before whose handlers lie behind it. The first function of each
- * method, and no other, has debug information (crossgen2, DebugInfoTableNode): beyond that there is no other method. One that
- * was not entered yet, as its entry is not known, does not run: -ENODATA.
+ * The method of the function before index nr: it begins with that function, or with an earlier one whose handlers follow it.
+ * The first function of each method, and no other, has debug information (crossgen2, DebugInfoTableNode), so the search ends
+ * there. A method whose entry is not known has not been entered and cannot be running: -ENODATA.
  */
 static int dotnet_entry_before(struct memory *m, const struct dotnet_image *image, uint32_t nr, struct dotnet_compiled *ret)
 {
 	struct dotnet_function f;
-	int err = -ENOENT, changed;
+	int err = -ENOENT, changed = 0;
 	uint32_t i = nr;
 
 	for (ret->debug = 0; err == -ENOENT && !ret->debug && i > 0 && nr - i < HANDLERS_MAX; i--) {
@@ -134,8 +134,12 @@ static int dotnet_entry_before(struct memory *m, const struct dotnet_image *imag
 		ret->debug = dotnet_r2r_debug(m, image->core, image->base, i - 1);
 		err = dotnet_entry_find(m, image, ret->code, &ret->method);
 	}
-	changed = !err && nr - i == 1 ? 0 : dotnet_buckets_stay(m, image);
-	return changed ? changed : (err == -ENOENT && ret->debug ? -ENODATA : err);
+	/* Buckets that were replaced during the search may have held a nearer method. */
+	if (err || nr - i > 1)
+		changed = dotnet_buckets_stay(m, image);
+	if (changed)
+		return changed;
+	return err == -ENOENT && ret->debug ? -ENODATA : err;
 }
 
 /* The place between functions, where stubs lie. */

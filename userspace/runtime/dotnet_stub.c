@@ -23,7 +23,6 @@
 #define ALIKE	      8u	/* so many must, for their size to be known */
 #define PAGE	      4096u
 #define HELPERS_MAX   64
-#define BUCKET	      32u /* of a heap's map (nibblemapmacros.h) */
 #define FORM_MAX      24u /* bytes of one that is known by its form */
 
 enum { KIND_RESOLVE = 7, KIND_LOOKUP = 8 };
@@ -188,11 +187,11 @@ int dotnet_stub(struct memory *m, uint32_t kind, uint64_t start, uint64_t end, u
  */
 int dotnet_stub_among(struct memory *m, uint32_t kind, uint64_t start, uint64_t end, uint64_t pc, struct runtime_code *c)
 {
-	const uint64_t bucket = pc & ~(uint64_t)(BUCKET - 1);
+	const uint64_t bucket = pc & ~(uint64_t)(DOTNET_BUCKET - 1);
 
 	if (dotnet_stub_pushes(kind))
 		return dotnet_stub(m, kind, start, end, pc, c);
-	return dotnet_stub(m, kind, MAX(start, bucket), MIN(end, bucket + BUCKET), pc, c);
+	return dotnet_stub(m, kind, MAX(start, bucket), MIN(end, bucket + DOTNET_BUCKET), pc, c);
 }
 
 int dotnet_stubs(struct memory *m, const struct dotnet_range *range, uint64_t pc, struct runtime_code *c)

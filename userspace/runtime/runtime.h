@@ -256,8 +256,8 @@ struct runtime_ops {
 	/*
 	 * Engine, of a runtime whose walk copies a counter that rises before what lies at an address is of another function;
 	 * may be NULL. The root's words of a sample; nr_root 0: of one from before the walk was set. 0: there is no such
-	 * counter, or it could not be read; 1 is the first epoch. It is the last cookie of a frame and the epoch of a region: where it differs, decode
-	 * answers -ESTALE. A process may have several heaps, each with a counter of its own, in the lower half: the upper half
+	 * counter, or it could not be read; 1 is the first epoch. It is the last cookie of a frame and the epoch of a region:
+	 * where it differs, decode answers -ESTALE. A process may have several heaps, each with a counter of its own, in the lower half: the upper half
 	 * says of which heap it is (runtime_epoch_heap).
 	 */
 	runtime_epoch_fn *epoch;

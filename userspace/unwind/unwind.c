@@ -327,10 +327,10 @@ static int unwind_generated(struct unwinder *u, struct cursor *c)
 	return step == STEP_NOTHING ? cursor_cut(c, UNWIND_NO_RULE) : step;
 }
 
-/* A runtime may know code of a file that is no program, or was gone before that was seen. */
+/* The file cannot be opened, but a runtime may know the code that was mapped from it. */
 static int unwind_unreadable(struct cursor *c)
 {
-	int step = c->in->code && !frozen_is_frame(c) ? step_code(c) : STEP_NOTHING;
+	int step = c->in->code ? step_code(c) : STEP_NOTHING;
 
 	return step == STEP_NOTHING ? cursor_cut(c, UNWIND_NO_FILE) : step;
 }
@@ -338,12 +338,13 @@ static int unwind_unreadable(struct cursor *c)
 static int unwind_by_file(struct unwinder *u, struct cursor *c, uint64_t addr, const struct mapping **ret_wait)
 {
 	struct mapped_file *file = c->map->file;
+	const bool generated = mapping_is_generated(c->map, addr);
 
-	if (frozen_is_frame(c) && !mapping_is_generated(c->map, addr))
+	if (frozen_is_frame(c) && !generated)
 		return cursor_cut(c, UNWIND_NO_RULE);
 	if (file->kind == MAPPED_VSYSCALL)
 		return unwind_step_frameless(c);
-	if (mapping_is_generated(c->map, addr))
+	if (generated)
 		return unwind_generated(u, c);
 	if (file->state == MAPPED_FAILED)
 		return unwind_unreadable(c);

@@ -290,10 +290,10 @@ static bool codes_is_made(const struct codes *t, const struct code_entry *e, uin
 	return !e->code && now - e->seen_ns < CODES_TRUST_NS && !codes_have_gone(t, now);
 }
 
-/* Within an epoch. What no sample of it has run may have been dead when it was read, in the collection that began it. */
+/* Whether other code took its place. Code that no sample of the epoch ran may have been dead already when it was read. */
 static bool codes_is_replaced(const struct code_entry *e, const struct runtime_code *c)
 {
-	return !codes_is_of_former_epoch(e, c) && (!c->epoch || e->ran_epoch == c->epoch);
+	return e->code && (!c->epoch || e->ran_epoch == c->epoch);
 }
 
 /*
@@ -310,9 +310,10 @@ static struct codes_when codes_since(struct codes *t, const struct runtime_code 
 	for (uint32_t i = codes_first(t, c->start); i < t->count && t->at[i]->start < c->end; i++) {
 		const struct code_entry *e = t->at[i];
 
-		if (e->seen_ns && !codes_is_of_former_epoch(e, c))
-			since.time_ns = MAX(since.time_ns, codes_is_made(t, e, now) ? e->seen_ns : now);
-		if (e->seen_ns && e->code && codes_is_replaced(e, c))
+		if (!e->seen_ns || codes_is_of_former_epoch(e, c))
+			continue;
+		since.time_ns = MAX(since.time_ns, codes_is_made(t, e, now) ? e->seen_ns : now);
+		if (codes_is_replaced(e, c))
 			t->replaced_ns = t->gone_ns = now;
 	}
 	return since;

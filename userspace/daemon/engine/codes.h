@@ -9,8 +9,8 @@
  * Then it is to be read again. What is found there then, if it is other code,
  * holds from that reading on: samples taken in between are of neither. What is
  * found where nothing was known holds for the samples before it too, unless it is
- * fleeting, or code was found to be gone elsewhere not long before (CODES_ALERT_NS); where nothing was a moment ago, for
- * those since.
+ * fleeting, or code was found to be gone elsewhere not long before (CODES_ALERT_NS). If the place was read less than
+ * CODES_TRUST_NS before and held no code, the code holds from that earlier reading on.
  * Of a runtime with epochs (struct runtime_ops) a region of any age is trusted for
  * CODES_TRUST_NS, but only for samples of the epochs between the first and the
  * last reading that found it; those of a later one have it read again. Code that
@@ -29,8 +29,8 @@
  * all the while; in those of two epochs, only if they are no further apart than the share of its age for which it would be
  * trusted. Else it holds for the epochs before and after, and not for those in between.
  * Of a runtime with stamps, a region holds for all samples of the last reading's stamp, and is not read again for them.
- * Of a runtime with epochs, what no sample has run in one is not missed when other code is in its place. A decoder that was
- * late or has ended says nothing of the code, nor does one for which it changed while it was read say that code goes.
+ * Of a runtime with epochs, code counts as replaced only if a sample of the epoch ran it. A decoder that was late or has
+ * ended leaves what is known as it is. Code that changed during a reading (-ESTALE) is dropped, but does not count as gone.
  * Where nothing can be read any more, what is known is trusted unless code was found to
  * be gone: of a process that has ended for CODES_ENDED_NS, by a sample that has waited for
  * too long for CODES_TRUST_NS.

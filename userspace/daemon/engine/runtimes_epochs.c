@@ -137,7 +137,7 @@ static uint64_t runtimes_code_epoch(const struct runtime_slot *s, const uint64_t
 	return s->epoch_is_bound ? 0 : s->epoch;
 }
 
-/* By the root's words; nr_root 0: there are none. V8 has none either where a thread is in no heap: none stands for that. */
+/* From the root's words; nr_root 0: there are none. For V8, no epoch says that the thread is in no heap: no bound replaces it. */
 static void runtimes_find_epochs(struct runtime_slot *s, const struct process *p, const uint64_t *root, uint32_t nr_root,
 				 uint64_t time_ns)
 {

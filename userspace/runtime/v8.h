@@ -54,6 +54,13 @@
 #define V8_RESUMED 8
 extern const struct v8_resumed { const char *symbol; bool interprets; } v8_resumed[V8_RESUMED];
 
+/* As a file says, or as is known of a version whose files do not. */
+struct v8_constants {
+#define X(member, symbol) uint16_t member;
+	V8_CONSTANTS(X)
+#undef X
+};
+
 struct v8 {
 	uint64_t builtins, builtins_end; /* code that the file brings along */
 	uint64_t trampoline; /* of it, the function whose frames are those of interpreted code */
@@ -74,9 +81,14 @@ struct v8 {
 	uint32_t resumed[V8_RESUMED]; /* of v8_resumed, from builtins; 0: there is none */
 	uint16_t layout_stride;
 	uint16_t row;			  /* index in v8_rows */
+	union {
+		struct v8_constants constants;
+		struct {
 #define X(member, symbol) uint16_t member;
-	V8_CONSTANTS(X)
+			V8_CONSTANTS(X)
 #undef X
+		};
+	};
 };
 _Static_assert(sizeof(struct v8) <= RUNTIME_PARAMS * sizeof(uint64_t), "it passes as params");
 
@@ -90,9 +102,10 @@ struct v8_translation {
 
 /* Offsets by which code of WebAssembly is found. */
 struct v8_wasm_row {
-	uint16_t spaces;   /* of the code manager: its map of code spaces, at the root */
+	uint16_t spaces;   /* of the code manager: its map of code spaces, at the root; 0: not known, and no code is */
 	uint16_t wrappers; /* likewise, of wrappers that belong to no module; 0: all belong to one */
 	uint16_t isolates; /* likewise, of the list of isolates */
+	uint8_t isolate_key; /* of an entry of that list: the isolate */
 	uint16_t scripts;  /* of what is kept of an isolate: the list of its modules' scripts */
 	uint16_t codes, fresh, wire; /* of a module: its map of code, at the root; what is not in that yet; its bytes */
 	uint8_t size, index, flags; /* of a WasmCode */
@@ -102,13 +115,17 @@ struct v8_wasm_row {
 /* What the constants lack, by version. */
 struct v8_row {
 	uint8_t major, minor;
+	bool hidden; /* of programs that tell nothing of their V8: what follows, and constants */
+	uint32_t isolate_heap; /* of an Isolate: its Heap */
+	uint32_t isolate_builtins; /* likewise, a pointer to the builtins that it runs */
+	const struct v8_constants *constants;
 	/* Offsets. */
 	uint16_t shared_data, shared_name, shared_script, shared_literal;
 	uint16_t script_id, script_line, script_functions, script_url, bytecode_positions, interpreter_bytecodes;
 	uint16_t scope_flags, scope_locals, scope_names; /* of a ScopeInfo; where its variable part begins */
 	uint16_t scope_positions; /* 0: behind its variable part */
 	uint8_t scope_module; /* the type of a module's scope */
-	uint8_t scope_empty;  /* a flag's bit */
+	uint32_t scope_empty; /* a flag; 0: nothing says so */
 	bool scope_raw;	      /* its flags are no small integer */
 	uint16_t stream_code; /* of an InstructionStream: its Code; 0: it is the Code */
 	uint16_t stream_start; /* its instructions */
@@ -122,11 +139,13 @@ struct v8_row {
 	uint16_t isolate_thread; /* likewise, the number of the thread that is in it */
 	uint16_t heap_epoch;	 /* of a Heap, a part of an Isolate: how often the whole of it was collected */
 	uint16_t heap_isolate;	 /* likewise, the Isolate */
-	uint8_t kind_baseline, kind_maglev, kind_optimized, kind_mask; /* of a Code's flags */
+	uint8_t kind_builtin, kind_baseline, kind_maglev, kind_optimized, kind_mask; /* of a Code's flags */
+	bool raw_lengths; /* of arrays: numbers of 32 bits, no small integers */
+	uint8_t list_length, list_data; /* of a WeakArrayList */
 	struct v8_wasm_row wasm;
 	struct v8_translation translation;
 };
-#define V8_ROWS 4
+#define V8_ROWS 12
 extern const struct v8_row v8_rows[V8_ROWS + 1]; /* the last one: the end */
 
 /* What a region is: how its frames are left, and where their function is. */
@@ -161,6 +180,9 @@ static inline const struct v8_row *v8_row(const struct v8 *v)
 	return &v8_rows[v->row < V8_ROWS ? v->row : V8_ROWS];
 }
 
+#define V8_LAYOUT_AT 24 /* of a blob's data, behind three hashes (V8, embedded-data.h) */
+#define V8_ISOLATE_SELF 8 /* an Isolate points to itself (StackGuard::isolate_), in all versions */
+
 /* v8_attach.c */
 int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 	      char why[RUNTIME_WHY_MAX]);
@@ -177,6 +199,21 @@ int v8_unnamed_blob(const struct runtime_file *file, struct memory *m, struct v8
 int v8_unnamed_find(const struct runtime_file *file, struct memory *m, struct v8 *v);
 /* As its symbol would be. -ENOENT: there are no names; -EBADMSG: what is there is none; others as memory_read. */
 int v8_unnamed_name(const struct v8 *v, struct memory *m, uint32_t number, char to[RUNTIME_CODE_NAME]);
+
+/*
+ * v8_hidden.c: V8 in a program that has neither symbols nor exports of it. holds: whether one may be in the file, by
+ * functions that all such programs export. look: what its constants show; -ENOENT: there is none. blob: as
+ * v8_unnamed_blob, and the names. isolates: sets of v what has the list of isolates; -EAGAIN: there is none yet.
+ */
+#define V8_HIDDEN_VERSION 32u
+struct v8_hidden {
+	char version[V8_HIDDEN_VERSION];
+	uint64_t layout, name; /* addresses in the file: of builtins' places, of the first one's name; 0: not met */
+};
+bool v8_hidden_holds(struct binary *b);
+int v8_hidden_look(struct binary *b, struct v8_hidden *ret);
+int v8_hidden_blob(const struct runtime_file *file, const struct v8_hidden *h, struct v8 *v, uint64_t *ret_data);
+int v8_hidden_isolates(const struct runtime_file *file, struct memory *m, struct v8 *v);
 
 /*
  * v8_epoch.c: the counters by which a sample and what is read later are compared. The begin of the walk that copies them, to
@@ -198,6 +235,7 @@ uint64_t v8_moved(const struct runtime_attached *a, const uint64_t *root, uint32
 bool v8_is_object(uint64_t word);
 int v8_field(struct memory *m, uint64_t object, uint16_t offset, uint64_t *ret);
 int v8_smi(struct memory *m, uint64_t object, uint16_t offset, int32_t *ret); /* -EBADMSG: it is not a number */
+int v8_length(const struct v8 *v, struct memory *m, uint64_t object, uint16_t offset, int32_t *ret); /* of an array: likewise */
 /* The type of an object, by its map. */
 int v8_type(const struct v8 *v, struct memory *m, uint64_t object, uint16_t *ret);
 bool v8_is(const struct v8 *v, struct memory *m, uint64_t object, uint16_t type);

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "runtime/v8.h"
 
-#define LAYOUT_AT    24 /* behind three hashes */
 #define LAYOUT_TRIED 16 /* entries by which the stride is found */
 #define STRIDE_MAX   64
 #define BUILTINS_MAX 4096
@@ -50,22 +49,34 @@ static int v8_attach_constants(const struct runtime_file *file, struct memory *m
 	return 0;
 }
 
-static int v8_attach_version(const struct runtime_file *file, struct memory *m, struct v8 *v,
-			     char version[RUNTIME_VERSION_MAX], char why[RUNTIME_WHY_MAX])
-{
-	uint32_t major, minor, build;
+/* --- version --- */
 
-	if (v8_attach_int(file, m, "_ZN2v88internal7Version6major_E", &major) ||
-	    v8_attach_int(file, m, "_ZN2v88internal7Version6minor_E", &minor) ||
-	    v8_attach_int(file, m, "_ZN2v88internal7Version6build_E", &build)) {
-		snprintf(why, RUNTIME_WHY_MAX, "it does not tell its version");
-		return -ENOTSUP;
-	}
-	snprintf(version, RUNTIME_VERSION_MAX, "V8 %u.%u.%u", major, minor, build);
-	for (v->row = 0; v8_rows[v->row].major; v->row++)
-		if (v8_rows[v->row].major == major && v8_rows[v->row].minor == minor)
+struct v8_version { uint32_t major, minor, build; bool hidden; };
+
+static bool v8_version_told(const struct runtime_file *file, struct memory *m, struct v8_version *ret)
+{
+	*ret = (struct v8_version){0};
+	return v8_attach_int(file, m, "_ZN2v88internal7Version6major_E", &ret->major) == 0 &&
+	       v8_attach_int(file, m, "_ZN2v88internal7Version6minor_E", &ret->minor) == 0 &&
+	       v8_attach_int(file, m, "_ZN2v88internal7Version6build_E", &ret->build) == 0;
+}
+
+static bool v8_version_shown(const struct v8_hidden *h, struct v8_version *ret)
+{
+	*ret = (struct v8_version){.hidden = true};
+	return sscanf(h->version, "%u.%u.%u", &ret->major, &ret->minor, &ret->build) == 3;
+}
+
+static int v8_attach_row(const struct v8_version *x, struct v8 *v, char version[RUNTIME_VERSION_MAX], char why[RUNTIME_WHY_MAX])
+{
+	snprintf(version, RUNTIME_VERSION_MAX, "V8 %u.%u.%u", x->major, x->minor, x->build);
+	for (v->row = 0; v8_rows[v->row].major; v->row++) {
+		const struct v8_row *row = &v8_rows[v->row];
+
+		if (row->major == x->major && row->minor == x->minor && row->hidden == x->hidden)
 			return 0;
-	snprintf(why, RUNTIME_WHY_MAX, "version %u.%u.%u is not known", major, minor, build);
+	}
+	snprintf(why, RUNTIME_WHY_MAX, "version %u.%u.%u is not known", x->major, x->minor, x->build);
 	return -ENOTSUP;
 }
 
@@ -93,7 +104,7 @@ static int v8_attach_layout(struct memory *m, struct v8 *v, uint64_t data)
 	uint64_t size = v->builtins_end - v->builtins;
 	uint32_t place[2], end = 0;
 
-	v->layout = data + LAYOUT_AT;
+	v->layout = data + V8_LAYOUT_AT;
 	if (memory_read(m, v->layout, table, sizeof(table)))
 		return -EFAULT;
 	for (v->layout_stride = 8; v->layout_stride <= STRIDE_MAX; v->layout_stride += 4)
@@ -169,14 +180,15 @@ static int v8_attach_symbols(const struct runtime_file *file, struct memory *m, 
 	return 0;
 }
 
-static int v8_attach_builtins(const struct runtime_file *file, struct memory *m, struct v8 *v)
+/* hidden: NULL, or what was found in place of symbols. */
+static int v8_attach_builtins(const struct runtime_file *file, struct memory *m, const struct v8_hidden *hidden, struct v8 *v)
 {
 	struct v8_builtin trampoline;
 	uint64_t data;
-	int err = v8_attach_symbols(file, m, v, &data);
-	const bool unnamed = err == -ENOENT;
+	int err = hidden ? v8_hidden_blob(file, hidden, v, &data) : v8_attach_symbols(file, m, v, &data);
+	const bool unnamed = hidden || err == -ENOENT;
 
-	if (unnamed)
+	if (err == -ENOENT)
 		err = v8_unnamed_blob(file, m, v, &data);
 	if (!err)
 		err = v8_attach_layout(m, v, data);
@@ -218,29 +230,68 @@ static void v8_attach_wasm(const struct runtime_file *file, struct memory *m, st
 	v->wasm = at + 7 + (uint64_t)(int64_t)distance;
 }
 
+/* --- all --- */
+
+static int v8_attach_told(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
+			  char why[RUNTIME_WHY_MAX])
+{
+	struct v8 *v = (void *)ret->param;
+	struct v8_version version;
+	int err = -ENOTSUP;
+
+	if (v8_version_told(file, m, &version))
+		err = v8_attach_row(&version, v, ret->version, why);
+	else
+		snprintf(why, RUNTIME_WHY_MAX, "it does not tell its version");
+	if (!err)
+		err = v8_attach_constants(file, m, v, why);
+	if (!err)
+		err = v8_attach_builtins(file, m, NULL, v);
+	if (err)
+		return err;
+	v8_attach_isolate_builtins(file, m, v);
+	v8_attach_wasm(file, m, v);
+	return 0;
+}
+
+static int v8_attach_hidden(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
+			    char why[RUNTIME_WHY_MAX])
+{
+	struct v8 *v = (void *)ret->param;
+	struct v8_version version;
+	struct v8_hidden hidden;
+	int err = v8_hidden_look(file->binary, &hidden);
+
+	if (!err)
+		err = v8_version_shown(&hidden, &version) ? v8_attach_row(&version, v, ret->version, why) : -ENOENT;
+	if (err)
+		return err;
+	v->constants = *v8_row(v)->constants;
+	v->isolate_builtins = v8_row(v)->isolate_builtins;
+	err = v8_hidden_isolates(file, m, v);
+	return err ? err : v8_attach_builtins(file, m, &hidden, v);
+}
+
 int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 	      char why[RUNTIME_WHY_MAX])
 {
 	struct v8 *v = (void *)ret->param;
+	uint64_t told;
 	int err;
 
 	if (file->binary->machine != EM_X86_64) {
 		snprintf(why, RUNTIME_WHY_MAX, "its frames are known on x86-64 only");
 		return -ENOTSUP;
 	}
-	err = v8_attach_version(file, m, v, ret->version, why);
-	if (!err)
-		err = v8_attach_constants(file, m, v, why);
-	if (err)
-		return err;
-	err = v8_attach_builtins(file, m, v);
-	if (err == -ENOTSUP)
+	if (runtime_address(file, v8_constants[0].name, &told) == 0)
+		err = v8_attach_told(file, m, ret, why);
+	else
+		err = v8_attach_hidden(file, m, ret, why);
+	if (err == -ENOTSUP && !why[0])
 		snprintf(why, RUNTIME_WHY_MAX, "where its builtins lie is not known: no symbols or exports tell");
 	if (err)
 		return err;
-	v8_attach_isolate_builtins(file, m, v);
 	v->isolate_epoch = v8_epoch_find(v, file, m);
-	v8_attach_wasm(file, m, v);
 	v8_epoch_chain(v, file, m, &ret->walk);
 	err = v8_epoch_attach(v, m, &ret->walk);
 	if (err)

@@ -218,8 +218,8 @@ static bool v8_find(const struct v8 *v, struct memory *m, uint64_t pc, struct v8
 	return false;
 }
 
-/* Kinds of a Code that have their numbers in all versions (V8, code-kind.h). */
-enum { CODE_BUILTIN = 2, CODE_REGEXP, CODE_WASM_TO_CAPI = 5, CODE_WASM_TO_JS, CODE_JS_TO_WASM };
+/* Kinds of a Code that are in this order in all versions (V8, code-kind.h), from that of builtins on. */
+enum { CODE_BUILTIN, CODE_REGEXP, CODE_WASM_TO_CAPI = 3, CODE_WASM_TO_JS, CODE_JS_TO_WASM };
 
 /*
  * --interpreted-frames-native-stack: each function has a copy of what enters its bytecodes (V8, compiler.cc,
@@ -269,7 +269,7 @@ static int v8_describe(const struct v8 *v, struct memory *m, const struct v8_fou
 	if (err)
 		return err;
 	if (c->kind == V8_BUILTIN)
-		v8_describe_generated(kind, c);
+		v8_describe_generated((uint8_t)(kind - row->kind_builtin), c);
 	v8_events(m, ret, 1);
 	return 0;
 }

@@ -31,7 +31,7 @@ static int v8_deopt_header(const struct v8 *v, struct memory *m, uint64_t data, 
 	uint64_t word[ENTRIES];
 	int32_t length, start, eager, lazy;
 	uint64_t at = data - 1 + v->array_data + 8ULL * v8_row(v)->deopt_inlining;
-	int err = v8_smi(m, data, v->array_length, &length);
+	int err = v8_length(v, m, data, v->array_length, &length);
 
 	if (!err && length < v8_row(v)->deopt_inlining + ENTRIES)
 		err = -EBADMSG;
@@ -59,7 +59,7 @@ int v8_deopt_open(const struct v8 *v, struct memory *m, uint64_t data, struct v8
 	if (!err)
 		err = v8_field(m, data, v->array_data, &bytes);
 	if (!err)
-		err = v8_smi(m, bytes, v->array_length, &length);
+		err = v8_length(v, m, bytes, v->array_length, &length);
 	if (err)
 		return err;
 	if (length < 0 || length > (int32_t)sizeof(d->bytes))

@@ -22,17 +22,27 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "runtime/thread_key.h"
 #include "runtime/thread_local.h"
 #include "runtime/v8.h"
 
 #define ISOLATES_MAX  256
-#define ISOLATE_SELF  8 /* it points to itself (StackGuard::isolate_), in all versions */
 #define HEAP_MAX      0x100000 /* of an Isolate, where its heap is */
 #define WORD_COUNTERS 0 /* of the root's words */
 #define WORD_THREAD   1
 
 struct v8_list { uint64_t next, isolate; };
+
+static int v8_list_read(const struct v8 *v, struct memory *m, uint64_t at, struct v8_list *ret)
+{
+	uint64_t node[3];
+	int err = memory_read(m, at, node, sizeof(node));
+
+	if (!err)
+		*ret = (struct v8_list){.next = node[0], .isolate = node[v8_row(v)->wasm.isolate_key / 8 % ARRAY_SIZE(node)]};
+	return err;
+}
 
 /* The first of the list. -EAGAIN: there is none yet. */
 static int v8_isolates(const struct v8 *v, struct memory *m, struct v8_list *ret)
@@ -48,7 +58,7 @@ static int v8_isolates(const struct v8 *v, struct memory *m, struct v8_list *ret
 		return -EFAULT;
 	if (!at)
 		return -EAGAIN;
-	return memory_read(m, at, ret, sizeof(*ret));
+	return v8_list_read(v, m, at, ret);
 }
 
 /* The only isolate; 0: there are others. */
@@ -82,7 +92,7 @@ static int v8_isolate_of(const struct v8 *v, struct memory *m, uint32_t heap, ui
 		}
 		if (!at.next)
 			break;
-		err = err ? err : memory_read(m, at.next, &at, sizeof(at));
+		err = err ? err : v8_list_read(v, m, at.next, &at);
 	}
 	*ret = nr == 1 ? *ret : 0;
 	return err == -EAGAIN ? 0 : err;
@@ -100,7 +110,7 @@ int v8_isolate_copy(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t 
 			*ret = start - v->builtins;
 			return 0;
 		}
-		err = at.next ? memory_read(m, at.next, &at, sizeof(at)) : -ENOENT;
+		err = at.next ? v8_list_read(v, m, at.next, &at) : -ENOENT;
 	}
 	return -ENOENT;
 }
@@ -146,7 +156,7 @@ static void v8_epoch_plan(const struct v8 *v, struct otp_walk *walk)
 	walk->root_off = (int32_t)v->isolate_epoch;
 	walk->root_keep = 1;
 	walk->frames_max = 1;
-	walk->via = ISOLATE_SELF;
+	walk->via = V8_ISOLATE_SELF;
 	walk->via_at = (int16_t)v8_row(v)->isolate_thread;
 }
 
@@ -165,6 +175,8 @@ void v8_epoch_chain(const struct v8 *v, const struct runtime_file *file, struct 
 	int err;
 
 	*ret = (struct otp_walk){0};
+	if (v8_row(v)->hidden)
+		return;
 	if (v8_row(v)->major < 11)
 		err = v8_epoch_by_key(file, m, ret);
 	else
@@ -180,6 +192,8 @@ uint64_t v8_epoch_find(const struct v8 *v, const struct runtime_file *file, stru
 	uint32_t heap;
 	uint64_t at;
 
+	if (v8_row(v)->hidden)
+		return v8_row(v)->isolate_heap + v8_row(v)->heap_epoch;
 	if (runtime_address(file, "_ZN2v87Isolate17GetHeapStatisticsEPNS_14HeapStatisticsE", &at) ||
 	    memory_read(m, at, code, sizeof(code)))
 		return 0;

@@ -19,7 +19,6 @@
 #define SCOPE_HAS_SAVED	 (1u << 10)
 #define SCOPE_VARIABLE	 (3u << 12)
 #define SCOPE_INFERRED	 (1u << 14)
-#define SCOPE_IS_EMPTY(row) (1u << (row)->scope_empty)
 #define INLINED_NAMES	 75 /* as many locals have their names in a table */
 
 struct v8_scope { uint64_t name, inferred; int32_t start, end; };
@@ -52,7 +51,7 @@ static int v8_scope_read(const struct v8 *v, struct memory *m, uint64_t object, 
 	*ret = (struct v8_scope){.start = -1, .end = -1};
 	if (!err)
 		err = v8_smi(m, object, row->scope_locals, &locals);
-	if (err || flags & SCOPE_IS_EMPTY(row))
+	if (err || flags & row->scope_empty)
 		return err;
 	if (locals < 0 || locals > INT16_MAX / 16)
 		return -EBADMSG;

@@ -33,6 +33,20 @@ int v8_smi(struct memory *m, uint64_t object, uint16_t offset, int32_t *ret)
 	return 0;
 }
 
+int v8_length(const struct v8 *v, struct memory *m, uint64_t object, uint16_t offset, int32_t *ret)
+{
+	uint32_t length;
+	int err;
+
+	if (!v8_row(v)->raw_lengths)
+		return v8_smi(m, object, offset, ret);
+	err = v8_is_object(object) ? memory_u32(m, object - 1 + offset, &length) : -EBADMSG;
+	if (err)
+		return err;
+	*ret = (int32_t)length;
+	return length > INT32_MAX ? -EBADMSG : 0;
+}
+
 /* The map is the first word. */
 int v8_type(const struct v8 *v, struct memory *m, uint64_t object, uint16_t *ret)
 {

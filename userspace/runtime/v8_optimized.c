@@ -49,7 +49,7 @@ static uint32_t v8_opt_size(const struct v8_opt *o)
 static int v8_opt_word(const struct v8_opt *o, uint64_t array, uint32_t index, uint64_t *ret)
 {
 	int32_t length;
-	int err = v8_smi(o->memory, array, o->v->array_length, &length);
+	int err = v8_length(o->v, o->memory, array, o->v->array_length, &length);
 
 	if (err || length < 0 || index >= (uint32_t)length)
 		return err ? err : -EBADMSG;
@@ -134,7 +134,7 @@ static int v8_opt_inlinings(struct v8_opt *o)
 	int err = v8_opt_word(o, o->data, v8_row(o->v)->deopt_inlining, &table);
 
 	if (!err)
-		err = v8_smi(o->memory, table, o->v->array_length, &length);
+		err = v8_length(o->v, o->memory, table, o->v->array_length, &length);
 	if (err || length < 0)
 		return err;
 	o->nr = (uint32_t)MIN((size_t)length / sizeof(o->inlining[0]), (size_t)INLINED_MAX);
@@ -451,7 +451,7 @@ static bool v8_opt_find_data(struct v8_opt *o, uint64_t code)
 	int32_t length;
 
 	if (v8_row(o->v)->stream_code || v8_field(o->memory, code, v8_row(o->v)->code_positions, &table) ||
-	    !v8_is(o->v, o->memory, table, o->v->type_bytes) || v8_smi(o->memory, table, o->v->array_length, &length) ||
+	    !v8_is(o->v, o->memory, table, o->v->type_bytes) || v8_length(o->v, o->memory, table, o->v->array_length, &length) ||
 	    length <= 0 || v8_field(o->memory, o->data, 0, &empty))
 		return false;
 	table += ALIGN_UP(o->v->array_data + (uint64_t)(uint32_t)length, 8);
@@ -547,7 +547,7 @@ int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, bool magle
 	v8_opt_begin(&o, v, m, maglev, ret);
 	err = v8_field(m, code, v8_row(v)->code_interpreted, &o.data);
 	if (!err)
-		err = v8_smi(m, o.data, v->array_length, &length);
+		err = v8_length(v, m, o.data, v->array_length, &length);
 	if (!err && !length && !v8_opt_find_data(&o, code))
 		return v8_optimized_without_data(ret);
 	if (!err)

@@ -30,7 +30,7 @@ void v8_positions_begin(struct memory *m, uint64_t at, uint64_t len, struct v8_p
 int v8_positions_open(const struct v8 *v, struct memory *m, uint64_t table, struct v8_positions *ret)
 {
 	int32_t length;
-	int err = v8_positions_are_bytes(v, m, table) ? v8_smi(m, table, v->array_length, &length) : -EBADMSG;
+	int err = v8_positions_are_bytes(v, m, table) ? v8_length(v, m, table, v->array_length, &length) : -EBADMSG;
 
 	if (err)
 		return err;

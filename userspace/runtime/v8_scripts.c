@@ -15,8 +15,6 @@
 #include "base/hash.h"
 #include "runtime/v8.h"
 
-#define LIST_LENGTH	16 /* of a WeakArrayList (V8, fixed-array.h): behind its capacity */
-#define LIST_DATA	24
 #define SCRIPTS_MAX	(1u << 20)
 #define FUNCTIONS_MAX	(1u << 20) /* of one script */
 #define WEAK		3u	   /* the tag of a weak reference */
@@ -100,14 +98,16 @@ static int v8_search_word(struct v8_search *s, uint64_t object, uint64_t offset,
 
 static int v8_search_length(struct v8_search *s, uint64_t object, uint64_t offset, uint32_t most, uint32_t *ret)
 {
+	const uint64_t in = offset % 8; /* 0, or of a number that shares a word with another one */
 	uint64_t word;
-	int err = v8_search_word(s, object, offset, &word);
+	int err = v8_search_word(s, object, offset - in, &word);
 
-	if (!err && ((uint32_t)word || word >> 32 > most))
-		err = -EBADMSG;
-	if (!err)
-		*ret = (uint32_t)(word >> 32);
-	return err;
+	if (err)
+		return err;
+	if (!v8_row(s->v)->raw_lengths && (uint32_t)word)
+		return -EBADMSG;
+	*ret = (uint32_t)(v8_row(s->v)->raw_lengths ? word >> 8 * in : word >> 32);
+	return *ret > most ? -EBADMSG : 0;
 }
 
 static bool v8_maps_differ(const struct v8_maps *maps, uint64_t map)
@@ -173,13 +173,13 @@ static void v8_place_keep(const struct v8_place *p)
 }
 
 /* What lies in a list now; 0: nothing, or what is dead. */
-static uint64_t v8_list_at(struct memory *m, uint64_t list, uint16_t length, uint16_t data, uint32_t i)
+static uint64_t v8_list_at(const struct v8 *v, struct memory *m, uint64_t list, uint16_t length, uint16_t data, uint32_t i)
 {
 	int32_t nr;
 	uint64_t word;
 
-	if (v8_smi(m, list, length, &nr) || nr < 0 || i >= (uint32_t)nr || memory_u64(m, list - 1 + data + 8ULL * i, &word) ||
-	    !v8_is_weak(word))
+	if (v8_length(v, m, list, length, &nr) || nr < 0 || i >= (uint32_t)nr ||
+	    memory_u64(m, list - 1 + data + 8ULL * i, &word) || !v8_is_weak(word))
 		return 0;
 	return word & ~(uint64_t)WEAK_BIT;
 }
@@ -187,14 +187,15 @@ static uint64_t v8_list_at(struct memory *m, uint64_t list, uint16_t length, uin
 /* Whether the function there has the bytecodes. */
 static bool v8_place_is(const struct v8 *v, struct memory *m, uint64_t isolate, const struct v8_place *p, struct v8_shared *ret)
 {
+	const struct v8_row *row = v8_row(v);
 	uint64_t list, script, functions;
 
-	if (memory_u64(m, isolate + v8_row(v)->isolate_scripts, &list))
+	if (memory_u64(m, isolate + row->isolate_scripts, &list))
 		return false;
-	script = v8_list_at(m, list, LIST_LENGTH, LIST_DATA, p->script);
-	if (!script || !v8_is(v, m, script, v->type_script) || v8_field(m, script, v8_row(v)->script_functions, &functions))
+	script = v8_list_at(v, m, list, row->list_length, row->list_data, p->script);
+	if (!script || !v8_is(v, m, script, v->type_script) || v8_field(m, script, row->script_functions, &functions))
 		return false;
-	return v8_shared_read(v, m, v8_list_at(m, functions, v->array_length, v->array_data, p->function), ret) == 0 &&
+	return v8_shared_read(v, m, v8_list_at(v, m, functions, v->array_length, v->array_data, p->function), ret) == 0 &&
 	       ret->bytecodes == p->bytecodes;
 }
 
@@ -229,7 +230,7 @@ static int v8_search_script(struct v8_search *s, uint32_t script, uint32_t *func
 	struct v8_place p = {.script = script};
 	uint64_t entry, functions;
 	uint32_t nr = 0;
-	int err = v8_search_entry(s, s->list, LIST_DATA, script, &entry);
+	int err = v8_search_entry(s, s->list, v8_row(s->v)->list_data, script, &entry);
 
 	if (!err)
 		err = v8_search_is(s, entry, s->v->type_script, &s->maps.script);
@@ -273,7 +274,7 @@ static int v8_search_open(struct v8_search *s, const struct v8 *v, struct memory
 	s->bytecodes = bytecodes;
 	s->most = bound_young;
 	err = memory_u64(m, isolate + v8_row(v)->isolate_scripts, &s->list);
-	return err ? err : v8_search_length(s, s->list, LIST_LENGTH, SCRIPTS_MAX, &s->nr);
+	return err ? err : v8_search_length(s, s->list, v8_row(v)->list_length, SCRIPTS_MAX, &s->nr);
 }
 
 /* Whether there is something left, and all of it is left of the other one too. */

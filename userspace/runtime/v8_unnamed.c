@@ -368,7 +368,7 @@ static int v8_unnamed_search(const struct v8 *v, struct memory *m, struct v8_rol
 
 static int v8_unnamed_names(const struct runtime_file *file, struct memory *m, struct v8 *v)
 {
-	int err = v8_unnamed_table(file, m, &v->names);
+	int err = v->names ? 0 : v8_unnamed_table(file, m, &v->names);
 
 	return err == -ENOENT ? v8_unnamed_seek(file, m, v) : err;
 }

@@ -143,7 +143,7 @@ static int v8_wasm_find(const struct v8 *v, struct memory *m, uint64_t pc, struc
 	uint64_t node[NODE_WORDS], manager;
 
 	*ret = (struct v8_wasm_code){0};
-	if (!v->wasm || memory_u64(m, v->wasm, &manager) || !manager)
+	if (!v->wasm || !row->spaces || memory_u64(m, v->wasm, &manager) || !manager)
 		return -ENOENT;
 	if (v8_tree_find(m, manager + row->spaces, pc, node) == 0 && pc < node[NODE_VALUE]) {
 		ret->module.address = node[NODE_SECOND];

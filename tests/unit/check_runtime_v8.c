@@ -477,6 +477,27 @@ START_TEST(a_scope_that_extends_its_context_has_a_name)
 }
 END_TEST
 
+/* As of what a bundler has put into one file: names of more locals than a few are in a table, places are for each. */
+START_TEST(a_scope_of_many_locals_has_a_name)
+{
+	const struct v8_row *row = v8_row(v8_of(&attached));
+	const uint64_t scope = WORLD + 0x40001, locals[] = {2000, 20000};
+	uint64_t at = scope - 1 + row->scope_names + 8 + 8 * locals[_i];
+
+	v8_put_object(scope, 261);
+	put64(VW_SHARED(0) - 1 + row->shared_name, scope);
+	put32(scope - 1 + row->scope_flags + (row->scope_raw ? 0 : 4), 2 | 1 << 12);
+	v8_put_smi(scope - 1 + row->scope_locals, (int32_t)locals[_i]);
+	put64(at, v8_put_string(6, "bundle"));
+	at = row->scope_positions ? scope - 1 + row->scope_positions : at + 16;
+	v8_put_smi(at, 0);
+	v8_put_smi(at + 8, 10);
+	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert_str_eq(function.name, "bundle");
+	ck_assert_uint_eq(function.start_line, 1);
+}
+END_TEST
+
 START_TEST(code_that_is_still_there_is_not_read_again)
 {
 	ck_assert_int_eq(code_at(VW_CODE_START), 0);
@@ -1516,6 +1537,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_loop_test(t, each_version_has_its_own_offsets, 0, VW_ROWS);
 	tcase_add_test(t, no_row_lacks_a_test);
 	tcase_add_test(t, a_scope_that_extends_its_context_has_a_name);
+	tcase_add_loop_test(t, a_scope_of_many_locals_has_a_name, 0, 2);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
 	tcase_add_test(t, the_caller_is_found_before_in_and_behind_a_frame);
 	tcase_add_loop_test(t, optimized_code_without_data_is_its_frames_function, 0, VW_ROWS);

@@ -21,6 +21,7 @@
 #define SCOPE_INFERRED	 (1u << 14)
 #define SCOPE_IS_EMPTY(row) (1u << (row)->scope_empty)
 #define INLINED_NAMES	 75 /* as many locals have their names in a table */
+#define LOCALS_MAX	 (1 << 20) /* a bundler puts tens of thousands of functions into one */
 
 struct v8_scope { uint64_t name, inferred; int32_t start, end; };
 
@@ -54,24 +55,24 @@ static int v8_scope_read(const struct v8 *v, struct memory *m, uint64_t object, 
 		err = v8_smi(m, object, row->scope_locals, &locals);
 	if (err || flags & SCOPE_IS_EMPTY(row))
 		return err;
-	if (locals < 0 || locals > INT16_MAX / 16)
+	if (locals < 0 || locals > LOCALS_MAX)
 		return -EBADMSG;
 	at += 8ULL * ((flags & SCOPE_TYPE) == row->scope_module);
 	at += 8ULL * (uint32_t)(locals < INLINED_NAMES ? locals : 1) + 8ULL * (uint32_t)locals;
 	at += flags & SCOPE_HAS_SAVED ? 8 : 0;
 	if (flags & SCOPE_VARIABLE) {
-		err = v8_field(m, object, (uint16_t)at, &ret->name);
+		err = v8_field(m, object, (uint32_t)at, &ret->name);
 		at += 16;
 	}
 	if (!err && flags & SCOPE_INFERRED) {
-		err = v8_field(m, object, (uint16_t)at, &ret->inferred);
+		err = v8_field(m, object, (uint32_t)at, &ret->inferred);
 		at += 8;
 	}
 	if (row->scope_positions)
 		at = row->scope_positions;
 	if (!err)
-		err = v8_smi(m, object, (uint16_t)at, &ret->start);
-	return err ? err : v8_smi(m, object, (uint16_t)(at + 8), &ret->end);
+		err = v8_smi(m, object, (uint32_t)at, &ret->start);
+	return err ? err : v8_smi(m, object, (uint32_t)at + 8, &ret->end);
 }
 
 /* --- functions --- */

@@ -1800,6 +1800,26 @@ START_TEST(what_a_virtual_thread_waits_in_is_known_by_its_name)
 }
 END_TEST
 
+/* linkToStatic and the like go on to the method that an argument names (sharedRuntime_x86_64.cpp, gen_special_dispatch). */
+START_TEST(a_native_method_without_a_frame_has_its_name)
+{
+	uint64_t chain[4];
+
+	put(WORLD + 0x700, "native nmethod", 15);
+	put32(HW_BLOB + 0x1c, 0);
+	ck_assert_int_eq(code_at(HW_CODE + 0x40), 0);
+	ck_assert_uint_eq(made.code.kind, HOTSPOT_STUB);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	ck_assert_uint_eq(code_chain(&made, HW_CODE, false, chain), 1);
+	ck_assert_uint_eq(chain[0], HW_METHOD(0));
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + 0x40, false, chain), 1);
+	ck_assert_int_eq(hotspot_decode(&attached, &memory, &made.functions[0], &function), 0);
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	made.known_epoch = made.code.epoch;
+	ck_assert_int_eq(code_at(HW_CODE + 0x40), -EALREADY);
+}
+END_TEST
+
 START_TEST(hand_written_code_has_a_frame_pointer_or_no_frame)
 {
 	at_rsp(2);
@@ -2068,6 +2088,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, an_adapter_that_has_its_caller_mended_knows_where_the_return_address_lies);
 	tcase_add_test(t, an_adapter_has_the_callers_stack_pointer_once_it_took_the_return_address);
 	tcase_add_test(t, a_frame_whose_words_are_being_pushed_is_of_the_method_in_its_register);
+	tcase_add_test(t, a_native_method_without_a_frame_has_its_name);
 	tcase_add_test(t, hand_written_code_has_a_frame_pointer_or_no_frame);
 	tcase_add_test(t, hand_written_code_is_left_by_what_it_has_pushed);
 	tcase_add_test(t, for_a_check_of_a_subtype_the_caller_has_pushed_two_words);

@@ -1160,6 +1160,25 @@ START_TEST(what_is_dead_is_in_no_list)
 }
 END_TEST
 
+/* As before the walk is set: where the epoch at least of which a sample is has not passed, it is the sample's. */
+START_TEST(an_epoch_that_is_bounded_is_known_while_it_lasts)
+{
+	struct runtime_frame f = {.key = VW_BYTECODES, .flags = RUNTIME_HINTED | RUNTIME_BOUND,
+				  .cookie = {0, V8_BY_BYTECODES}};
+
+	v8_put_scripts(&v8_rows[VW_ROW], VW_ISOLATE);
+	attach_epoch();
+	f.cookie[RUNTIME_COOKIE_EPOCH] = epoch_of(6);
+	ck_assert_int_eq(decode_frame_of(&f), 0);
+	ck_assert_str_eq(function.name, "first");
+	ck_assert_uint_eq(function.epoch, 0); /* it says nothing of other samples */
+	put_epochs(7, 107);
+	ck_assert_int_eq(decode_frame_of(&f), -ESTALE);
+	f.cookie[RUNTIME_COOKIE_HINT] = VW_FUNCTION;
+	ck_assert_int_eq(decode_frame_of(&f), 0); /* as without any */
+}
+END_TEST
+
 /* Others may have lain where they lie when the sample was taken. */
 START_TEST(without_epochs_no_list_tells_whose_bytecodes_these_were)
 {
@@ -1519,6 +1538,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_loop_test(t, bytecodes_whose_closure_is_dead_are_found_by_the_lists_of_scripts, 0, VW_ROWS);
 	tcase_add_test(t, bytecodes_behind_code_are_found_by_the_lists_of_scripts);
 	tcase_add_test(t, what_is_dead_is_in_no_list);
+	tcase_add_test(t, an_epoch_that_is_bounded_is_known_while_it_lasts);
 	tcase_add_test(t, without_epochs_no_list_tells_whose_bytecodes_these_were);
 	tcase_add_test(t, a_long_list_is_searched_by_several_questions);
 	tcase_add_test(t, lists_without_end_keep_nobody_busy);

@@ -509,11 +509,12 @@ START_TEST(code_that_is_still_there_is_not_read_again)
 END_TEST
 
 #define IN_RAX (WORLD + 0x444)
+#define IN_RCX (WORLD + 0x555)
 static uint64_t fp = FP;
 
 static int step(uint64_t pc, bool exact, uint64_t sp, struct runtime_step *ret)
 {
-	uint64_t reg[OTP_REGS_MAX] = {[0] = IN_RAX, [5] = VW_FUNCTION, [6] = fp, [7] = sp, [10] = WORLD + 0x333};
+	uint64_t reg[OTP_REGS_MAX] = {[0] = IN_RAX, [2] = IN_RCX, [5] = VW_FUNCTION, [6] = fp, [7] = sp, [10] = WORLD + 0x333};
 	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 0x1ffff, .reg = reg, .more = made.more,
 					 .load = word_of_world};
 
@@ -971,6 +972,34 @@ START_TEST(the_rest_of_a_builtin_is_named_where_a_frame_returns_to_its_begin)
 	ck_assert_uint_eq(made.code.kind, V8_BUILTIN);
 	ck_assert_str_eq(made.code.name, "Builtins_ContinueToJavaScriptBuiltin");
 	ck_assert(made.code.flags & RUNTIME_CODE_IS_NATIVE);
+}
+END_TEST
+
+/*
+ * As of CEntry: leave; mov rsi, [r13 + n]; mov [r13 + n], 0; pop rcx; lea rsp, [r15 + 8]; push rcx; ret. Before it a frame, and
+ * behind it one that has not ended.
+ */
+START_TEST(a_builtin_that_restores_the_context_takes_its_frame_down_before)
+{
+	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x6a, 6, 0xc9, 0x49, 0x8b, 0xb5, 0xd0, 0, 0, 0,
+				       0x49, 0xc7, 0x85, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0x59,
+				       0x49, 0x8d, 0x67, 8, 0x51, 0xc3, 0x31, 0xff};
+	static const struct { uint32_t at; bool in_frame, in_rcx; } places[] = {
+		{6, true, false}, {7, false, false}, {14, false, false}, {25, false, false},
+		{26, false, true}, {30, false, true}, {31, false, false}, {32, true, false}};
+	const uint64_t at = VW_BUILTINS + 0x100;
+	struct runtime_step s;
+
+	put(at, code, sizeof(code));
+	put64(FP - 0x100, WORLD + 0x222);
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x333);
+	put64(FP - 8, 6);
+	ck_assert_int_eq(code_at(at), 0);
+	fp = FP;
+	ck_assert_int_eq(step(at + places[_i].at, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, places[_i].in_rcx ? IN_RCX : WORLD + (places[_i].in_frame ? 0x333 : 0x222));
+	ck_assert_uint_eq(s.fp, places[_i].in_frame ? FP + 0x100 : FP);
 }
 END_TEST
 
@@ -1529,6 +1558,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_frame_that_was_deoptimized_is_its_functions);
 	tcase_add_test(t, the_rest_of_a_builtin_is_named_where_a_frame_returns_to_its_begin);
 	tcase_add_test(t, a_builtin_that_passes_arguments_on_has_its_return_address_in_a_register);
+	tcase_add_loop_test(t, a_builtin_that_restores_the_context_takes_its_frame_down_before, 0, 8);
 	tcase_add_test(t, places_of_a_function_are_read_once);
 	tcase_add_test(t, a_copy_of_builtins_is_there_as_long_as_its_isolate);
 	tcase_add_test(t, code_of_webassembly_is_of_its_samples_epoch);

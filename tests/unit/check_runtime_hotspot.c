@@ -146,6 +146,22 @@ START_TEST(a_method_is_bounded_by_its_bytecodes)
 END_TEST
 
 /* Addresses are those of 16 digits, and of fewer where the class is from the archive. */
+/* As of the constructor of a record of 90 strings. */
+START_TEST(a_method_of_many_parameters_has_its_name)
+{
+	const uint64_t symbol = WORLD + 0x30000;
+	char signature[90 * 18 + 4] = "(";
+
+	for (int i = 0; i < 90; i++)
+		strcat(signature, "Ljava/lang/String;");
+	strcat(signature, ")V");
+	hotspot_put_symbol(symbol, signature);
+	put64(HW_METHOD(0) + 0x200 + 72 + 8 * 2, symbol);
+	ck_assert_int_eq(decode(HW_METHOD(0), HW_CACHE(0)), 0);
+	ck_assert_ptr_nonnull(strstr(function.name, "(String, String, String, "));
+}
+END_TEST
+
 START_TEST(a_class_may_have_a_plus_in_its_name)
 {
 	static const struct { const char *class, *function; } names[] = {
@@ -2008,6 +2024,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_method_has_class_signature_file_and_lines);
 	tcase_add_test(t, a_hidden_class_is_without_its_address);
 	tcase_add_test(t, a_method_is_bounded_by_its_bytecodes);
+	tcase_add_test(t, a_method_of_many_parameters_has_its_name);
 	tcase_add_test(t, a_class_may_have_a_plus_in_its_name);
 	tcase_add_test(t, a_method_of_another_class_by_now_is_stale);
 	tcase_add_test(t, a_method_of_code_that_is_gone_is_stale);

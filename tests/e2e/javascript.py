@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JavaScript programs that know their calls, lines and shares, in each tier of node, one of them through WebAssembly, one
-through an addon: every stack must be legal in every frame and whole; functions that differ only by name are told apart, also
+"""JavaScript programs that know their calls, lines and shares, in each tier of node and Deno, one of them through WebAssembly,
+one through an addon: every stack must be legal in every frame and whole; functions that differ only by name are told apart, also
 where they are inlined into one function. javascript_lib.py says which programs of node are tried; JAVASCRIPT=all runs every
 mode, and longer."""
 import collections
@@ -10,7 +10,7 @@ import re
 
 import known_program
 import lib
-from javascript_lib import ALL, CUT, UNKNOWN, nodes, start, takes, tells_heaps
+from javascript_lib import ALL, CUT, UNKNOWN, denos, nodes, start, takes, tells_heaps
 
 HZ = lib.rate(199)
 SECONDS = 12 if ALL else 3
@@ -107,16 +107,16 @@ def run(node, options, program, *arguments):
 
 def main():
     lib.need(platform.machine() == "x86_64", "stacks of JavaScript", "V8's code is read on x86-64 alone")
-    found = nodes()
-    if not found:
+    found, of_deno = nodes(), denos()
+    if not found + of_deno:
         return
     named = os.environ.get("JAVASCRIPT_MODES", ",".join(list(MODES)[:len(MODES) if ALL else 3]))
     modes = {m: MODES[m] for m in named.split(",")}
-    for node in found:
+    for node in found + of_deno:
         for options in list(modes.values()) + list(WASM_MODES.values()):
             takes(node, *options)
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"},
-                    targets={"include": sorted({"exe:" + n.name for n in found})})
+                    targets={"include": sorted({"exe:" + n.name for n in found + of_deno})})
     with_wasm = [n for n in found if tells_heaps(n, "WebAssembly")]
 
     def each(program, modes, *files, of=found):
@@ -125,7 +125,7 @@ def main():
 
     def chosen(modes):
         return modes if ALL else dict(list(modes.items())[:1])
-    ran = each("node.js", modes)
+    ran = each("node.js", modes) + each("node.js", {m: modes[m] for m in modes if m != "jitless"}, of=of_deno)
     wasm = each("wasm.js", chosen(WASM_MODES), of=with_wasm)
     addon = each("addon.js", chosen({"addon": [], "addon jitless": ["--jitless"]}), os.path.join(lib.PROGRAMS, "addon.node"))
     leaves = each("leaves.js", {"leaves " + m: o for m, o in modes.items() if ALL or m == "optimized"})

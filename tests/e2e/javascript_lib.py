@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of JavaScript share: the programs of node that there are, that of PATH and those that NODES names, of other
-versions; and how one is started. JAVASCRIPT=all runs every mode, and longer, also each node that is in a root of CHROOTS (a
+versions, and those of Deno, of PATH and DENOS; and how one is started. JAVASCRIPT=all runs every mode, and longer, also each node that is in a root of CHROOTS (a
 distribution's own is a library without symbols); another value: those nodes that match it, as "trixie$"."""
 import collections
 import functools
@@ -15,6 +15,8 @@ import lib
 
 ALL = os.environ.get("JAVASCRIPT") == "all"
 KNOWN = ("10.2.", "11.3.", "12.4.", "13.6.")  # of V8: v8_rows in userspace/runtime/v8.c
+# Likewise, of Deno, which tells nothing of its V8.
+KNOWN_HIDDEN = ("13.7.", "14.0.", "14.2.", "14.5.", "14.6.", "14.7.", "14.9.", "15.0.")
 CUT = re.compile(r"\[cut: (?!inside exec).*")
 UNKNOWN = ("[JavaScript function]", "[anon]")
 
@@ -39,6 +41,10 @@ class Node(collections.namedtuple("Node", "path root")):
         enter = ["unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"', self.root]
         return (enter if self.root else []) + [self.path, *arguments]
 
+    def nothing(self, *options):
+        """Does nothing, with these options."""
+        return self.command(*options, "-e", "0")
+
     def place(self, path):
         """The file's path as this node sees it: of one in a root, that of a copy."""
         if not self.root:
@@ -54,16 +60,40 @@ class Node(collections.namedtuple("Node", "path root")):
         return inner
 
 
+class Deno(Node):
+    """A program of Deno. Options are V8's."""
+
+    def command(self, *arguments):
+        options = [a for a in arguments if a.startswith("--")]
+        return [self.path, "run", "--quiet", "--allow-all"] + ["--v8-flags=" + ",".join(options)] * bool(options) + [
+            a for a in arguments if a not in options]
+
+    def nothing(self, *options):
+        return [self.path, "eval", "--v8-flags=" + ",".join(options), "0"]
+
+
 @functools.cache
 def v8_of(node):
-    return subprocess.run(node.command("-p", "process.versions.v8"), capture_output=True, text=True).stdout.strip()
+    if isinstance(node, Deno):
+        command = [node.path, "eval", "console.log(Deno.version.v8)"]
+    else:
+        command = node.command("-p", "process.versions.v8")
+    return subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, NO_COLOR="1")).stdout.strip()
 
 
 def is_known(node):
-    v8 = v8_of(node)
-    if not v8.startswith(KNOWN):
-        lib.skip("stacks of %s" % (node,), "its V8 is %s; known is %s" % (v8 or "unknown", ", ".join(KNOWN)))
-    return v8.startswith(KNOWN)
+    v8, known = v8_of(node), KNOWN_HIDDEN if isinstance(node, Deno) else KNOWN
+    if not v8.startswith(known):
+        lib.skip("stacks of %s" % (node,), "its V8 is %s; known is %s" % (v8 or "unknown", ", ".join(known)))
+    return v8.startswith(known)
+
+
+def denos():
+    found = [shutil.which("deno") or ""] + os.environ.get("DENOS", "").split()
+    there = [Deno(p, "") for p in dict.fromkeys(os.path.realpath(p) for p in found if p) if os.access(p, os.X_OK)]
+    if not there:
+        lib.skip("stacks of Deno", "there is no deno in PATH, and DENOS names none")
+    return [d for d in there if is_known(d)]
 
 
 def nodes():
@@ -90,7 +120,7 @@ def tells_heaps(node, what):
 def takes(node, *options):
     """Whether this node has these options: Maglev's are not in Node.js 18. To be asked before the daemon runs: a process of a
     moment, if it is the first with a file, may be gone before that is opened, which is tried again a second later."""
-    has = not options or subprocess.run(node.command(*options, "-e", "0"), capture_output=True).returncode == 0
+    has = not options or subprocess.run(node.nothing(*options), capture_output=True).returncode == 0
     if not has:
         lib.skip("stacks of %s %s" % (node, " ".join(options)), "it has no such option")
     return has

@@ -302,6 +302,24 @@ START_TEST(another_function_of_the_same_key_holds_from_its_sample_on)
 }
 END_TEST
 
+/* A bound is only for whom the question is for: answers hold by time, as without epochs. */
+START_TEST(a_question_for_a_sample_whose_epoch_is_bounded_says_so)
+{
+	const struct functions_when when = {.time_ns = 1000, .bound = 5};
+
+	ck_assert(functions_want_hinted(&one, hinted(7), &when, 1010, &question));
+	ck_assert_uint_eq(question.cookie[RUNTIME_COOKIE_EPOCH], 5);
+	ck_assert_uint_eq(question.flags, RUNTIME_HINTED | RUNTIME_BOUND);
+	answer(0, "f", 0);
+	ck_assert_str_eq(held(8, 1005, 0), "f");
+	ck_assert_str_eq(held(8, 1005, 5), "f");
+	ck_assert_str_eq(held(8, 1011, 5), "");
+	ck_assert(wants(8, 1020, 6, 1030));
+	ck_assert_uint_eq(question.cookie[RUNTIME_COOKIE_EPOCH], 6);
+	ck_assert_uint_eq(question.flags, RUNTIME_HINTED);
+}
+END_TEST
+
 /* Of two heaps, as of workers, the lower half of epochs is not compared, and either's answers are its own. */
 START_TEST(a_function_is_known_by_its_heap)
 {
@@ -434,6 +452,7 @@ Suite *functions_suite(void)
 	tcase_add_test(t, without_epochs_a_function_holds_from_the_sample_that_found_it_to_the_last_reading);
 	tcase_add_test(t, what_a_hint_did_not_find_another_one_may);
 	tcase_add_test(t, another_function_of_the_same_key_holds_from_its_sample_on);
+	tcase_add_test(t, a_question_for_a_sample_whose_epoch_is_bounded_says_so);
 	tcase_add_test(t, a_function_is_known_by_its_heap);
 	tcase_add_test(t, a_function_holds_for_the_epochs_in_which_it_was_found);
 	tcase_add_test(t, a_sample_of_a_collection_may_be_of_the_epoch_before);

@@ -146,6 +146,22 @@ START_TEST(a_method_is_bounded_by_its_bytecodes)
 END_TEST
 
 /* Addresses are those of 16 digits, and of fewer where the class is from the archive. */
+/* As of the constructor of a record of 90 strings. */
+START_TEST(a_method_of_many_parameters_has_its_name)
+{
+	const uint64_t symbol = WORLD + 0x30000;
+	char signature[90 * 18 + 4] = "(";
+
+	for (int i = 0; i < 90; i++)
+		strcat(signature, "Ljava/lang/String;");
+	strcat(signature, ")V");
+	hotspot_put_symbol(symbol, signature);
+	put64(HW_METHOD(0) + 0x200 + 72 + 8 * 2, symbol);
+	ck_assert_int_eq(decode(HW_METHOD(0), HW_CACHE(0)), 0);
+	ck_assert_ptr_nonnull(strstr(function.name, "(String, String, String, "));
+}
+END_TEST
+
 START_TEST(a_class_may_have_a_plus_in_its_name)
 {
 	static const struct { const char *class, *function; } names[] = {
@@ -1800,6 +1816,26 @@ START_TEST(what_a_virtual_thread_waits_in_is_known_by_its_name)
 }
 END_TEST
 
+/* linkToStatic and the like go on to the method that an argument names (sharedRuntime_x86_64.cpp, gen_special_dispatch). */
+START_TEST(a_native_method_without_a_frame_has_its_name)
+{
+	uint64_t chain[4];
+
+	put(WORLD + 0x700, "native nmethod", 15);
+	put32(HW_BLOB + 0x1c, 0);
+	ck_assert_int_eq(code_at(HW_CODE + 0x40), 0);
+	ck_assert_uint_eq(made.code.kind, HOTSPOT_STUB);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	ck_assert_uint_eq(code_chain(&made, HW_CODE, false, chain), 1);
+	ck_assert_uint_eq(chain[0], HW_METHOD(0));
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + 0x40, false, chain), 1);
+	ck_assert_int_eq(hotspot_decode(&attached, &memory, &made.functions[0], &function), 0);
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	made.known_epoch = made.code.epoch;
+	ck_assert_int_eq(code_at(HW_CODE + 0x40), -EALREADY);
+}
+END_TEST
+
 START_TEST(hand_written_code_has_a_frame_pointer_or_no_frame)
 {
 	at_rsp(2);
@@ -1988,6 +2024,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_method_has_class_signature_file_and_lines);
 	tcase_add_test(t, a_hidden_class_is_without_its_address);
 	tcase_add_test(t, a_method_is_bounded_by_its_bytecodes);
+	tcase_add_test(t, a_method_of_many_parameters_has_its_name);
 	tcase_add_test(t, a_class_may_have_a_plus_in_its_name);
 	tcase_add_test(t, a_method_of_another_class_by_now_is_stale);
 	tcase_add_test(t, a_method_of_code_that_is_gone_is_stale);
@@ -2068,6 +2105,7 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, an_adapter_that_has_its_caller_mended_knows_where_the_return_address_lies);
 	tcase_add_test(t, an_adapter_has_the_callers_stack_pointer_once_it_took_the_return_address);
 	tcase_add_test(t, a_frame_whose_words_are_being_pushed_is_of_the_method_in_its_register);
+	tcase_add_test(t, a_native_method_without_a_frame_has_its_name);
 	tcase_add_test(t, hand_written_code_has_a_frame_pointer_or_no_frame);
 	tcase_add_test(t, hand_written_code_is_left_by_what_it_has_pushed);
 	tcase_add_test(t, for_a_check_of_a_subtype_the_caller_has_pushed_two_words);

@@ -477,6 +477,27 @@ START_TEST(a_scope_that_extends_its_context_has_a_name)
 }
 END_TEST
 
+/* As of what a bundler has put into one file: names of more locals than a few are in a table, places are for each. */
+START_TEST(a_scope_of_many_locals_has_a_name)
+{
+	const struct v8_row *row = v8_row(v8_of(&attached));
+	const uint64_t scope = WORLD + 0x40001, locals[] = {2000, 20000};
+	uint64_t at = scope - 1 + row->scope_names + 8 + 8 * locals[_i];
+
+	v8_put_object(scope, 261);
+	put64(VW_SHARED(0) - 1 + row->shared_name, scope);
+	put32(scope - 1 + row->scope_flags + (row->scope_raw ? 0 : 4), 2 | 1 << 12);
+	v8_put_smi(scope - 1 + row->scope_locals, (int32_t)locals[_i]);
+	put64(at, v8_put_string(6, "bundle"));
+	at = row->scope_positions ? scope - 1 + row->scope_positions : at + 16;
+	v8_put_smi(at, 0);
+	v8_put_smi(at + 8, 10);
+	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert_str_eq(function.name, "bundle");
+	ck_assert_uint_eq(function.start_line, 1);
+}
+END_TEST
+
 START_TEST(code_that_is_still_there_is_not_read_again)
 {
 	ck_assert_int_eq(code_at(VW_CODE_START), 0);
@@ -488,11 +509,12 @@ START_TEST(code_that_is_still_there_is_not_read_again)
 END_TEST
 
 #define IN_RAX (WORLD + 0x444)
+#define IN_RCX (WORLD + 0x555)
 static uint64_t fp = FP;
 
 static int step(uint64_t pc, bool exact, uint64_t sp, struct runtime_step *ret)
 {
-	uint64_t reg[OTP_REGS_MAX] = {[0] = IN_RAX, [5] = VW_FUNCTION, [6] = fp, [7] = sp, [10] = WORLD + 0x333};
+	uint64_t reg[OTP_REGS_MAX] = {[0] = IN_RAX, [2] = IN_RCX, [5] = VW_FUNCTION, [6] = fp, [7] = sp, [10] = WORLD + 0x333};
 	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 0x1ffff, .reg = reg, .more = made.more,
 					 .load = word_of_world};
 
@@ -953,6 +975,34 @@ START_TEST(the_rest_of_a_builtin_is_named_where_a_frame_returns_to_its_begin)
 }
 END_TEST
 
+/*
+ * As of CEntry: leave; mov rsi, [r13 + n]; mov [r13 + n], 0; pop rcx; lea rsp, [r15 + 8]; push rcx; ret. Before it a frame, and
+ * behind it one that has not ended.
+ */
+START_TEST(a_builtin_that_restores_the_context_takes_its_frame_down_before)
+{
+	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x6a, 6, 0xc9, 0x49, 0x8b, 0xb5, 0xd0, 0, 0, 0,
+				       0x49, 0xc7, 0x85, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0x59,
+				       0x49, 0x8d, 0x67, 8, 0x51, 0xc3, 0x31, 0xff};
+	static const struct { uint32_t at; bool in_frame, in_rcx; } places[] = {
+		{6, true, false}, {7, false, false}, {14, false, false}, {25, false, false},
+		{26, false, true}, {30, false, true}, {31, false, false}, {32, true, false}};
+	const uint64_t at = VW_BUILTINS + 0x100;
+	struct runtime_step s;
+
+	put(at, code, sizeof(code));
+	put64(FP - 0x100, WORLD + 0x222);
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x333);
+	put64(FP - 8, 6);
+	ck_assert_int_eq(code_at(at), 0);
+	fp = FP;
+	ck_assert_int_eq(step(at + places[_i].at, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, places[_i].in_rcx ? IN_RCX : WORLD + (places[_i].in_frame ? 0x333 : 0x222));
+	ck_assert_uint_eq(s.fp, places[_i].in_frame ? FP + 0x100 : FP);
+}
+END_TEST
+
 /* mov rdi, rdx; pop rax; push [rbx + 15]; push rax; jmp rcx. What lies behind has a frame of its own. */
 START_TEST(a_builtin_that_passes_arguments_on_has_its_return_address_in_a_register)
 {
@@ -1136,6 +1186,25 @@ START_TEST(what_is_dead_is_in_no_list)
 	put64(VW_FUNCTIONS - 1 + 32, VW_SHARED(0) | VW_WEAK);
 	put64(VW_SCRIPTS - 1 + 32, VW_CLEARED);
 	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, 0, epoch_of(7)), -ESTALE);
+}
+END_TEST
+
+/* As before the walk is set: where the epoch at least of which a sample is has not passed, it is the sample's. */
+START_TEST(an_epoch_that_is_bounded_is_known_while_it_lasts)
+{
+	struct runtime_frame f = {.key = VW_BYTECODES, .flags = RUNTIME_HINTED | RUNTIME_BOUND,
+				  .cookie = {0, V8_BY_BYTECODES}};
+
+	v8_put_scripts(&v8_rows[VW_ROW], VW_ISOLATE);
+	attach_epoch();
+	f.cookie[RUNTIME_COOKIE_EPOCH] = epoch_of(6);
+	ck_assert_int_eq(decode_frame_of(&f), 0);
+	ck_assert_str_eq(function.name, "first");
+	ck_assert_uint_eq(function.epoch, 0); /* it says nothing of other samples */
+	put_epochs(7, 107);
+	ck_assert_int_eq(decode_frame_of(&f), -ESTALE);
+	f.cookie[RUNTIME_COOKIE_HINT] = VW_FUNCTION;
+	ck_assert_int_eq(decode_frame_of(&f), 0); /* as without any */
 }
 END_TEST
 
@@ -1489,6 +1558,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_frame_that_was_deoptimized_is_its_functions);
 	tcase_add_test(t, the_rest_of_a_builtin_is_named_where_a_frame_returns_to_its_begin);
 	tcase_add_test(t, a_builtin_that_passes_arguments_on_has_its_return_address_in_a_register);
+	tcase_add_loop_test(t, a_builtin_that_restores_the_context_takes_its_frame_down_before, 0, 8);
 	tcase_add_test(t, places_of_a_function_are_read_once);
 	tcase_add_test(t, a_copy_of_builtins_is_there_as_long_as_its_isolate);
 	tcase_add_test(t, code_of_webassembly_is_of_its_samples_epoch);
@@ -1498,6 +1568,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_loop_test(t, bytecodes_whose_closure_is_dead_are_found_by_the_lists_of_scripts, 0, VW_ROWS);
 	tcase_add_test(t, bytecodes_behind_code_are_found_by_the_lists_of_scripts);
 	tcase_add_test(t, what_is_dead_is_in_no_list);
+	tcase_add_test(t, an_epoch_that_is_bounded_is_known_while_it_lasts);
 	tcase_add_test(t, without_epochs_no_list_tells_whose_bytecodes_these_were);
 	tcase_add_test(t, a_long_list_is_searched_by_several_questions);
 	tcase_add_test(t, lists_without_end_keep_nobody_busy);
@@ -1516,6 +1587,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_loop_test(t, each_version_has_its_own_offsets, 0, VW_ROWS);
 	tcase_add_test(t, no_row_lacks_a_test);
 	tcase_add_test(t, a_scope_that_extends_its_context_has_a_name);
+	tcase_add_loop_test(t, a_scope_of_many_locals_has_a_name, 0, 2);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
 	tcase_add_test(t, the_caller_is_found_before_in_and_behind_a_frame);
 	tcase_add_loop_test(t, optimized_code_without_data_is_its_frames_function, 0, VW_ROWS);

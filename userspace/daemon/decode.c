@@ -192,7 +192,7 @@ static bool decode_code_fits(const struct ipc_message *m, uint32_t index)
 static bool decode_functions_are_sound(const struct runtime_frame *f, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++)
-		if (f[i].flags & (RUNTIME_CODE | RUNTIME_HINTED | RUNTIME_MOVED))
+		if (f[i].flags & (RUNTIME_CODE | RUNTIME_HINTED | RUNTIME_MOVED | RUNTIME_BOUND))
 			return false;
 	return true;
 }

@@ -260,7 +260,10 @@ int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc
 /* hotspot_stub.c: narrows a blob of hand-written code to the stub at pc in it, with its name; whether there is one. */
 bool hotspot_stub(const struct hotspot *h, struct memory *m, uint64_t pc, struct runtime_code *c);
 
-/* hotspot_nmethod.c: a compiled method at blob, whose frame of so many bytes is complete from an offset on. */
+/*
+ * hotspot_nmethod.c: a compiled method at blob, whose frame of so many bytes is complete from an offset on. frame 0: it has
+ * none, as native methods that go on to another method.
+ */
 int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bool native, uint64_t complete,
 		    uint64_t frame, struct runtime_code_made *ret);
 

@@ -243,6 +243,15 @@ static uint64_t hotspot_blob_identity(struct memory *m, const struct blob *b)
 	return hash_content(code, sizeof(code), name ^ size);
 }
 
+/* MethodHandle's linkToStatic and the like (sharedRuntime_x86_64.cpp, gen_special_dispatch). */
+static int hotspot_without_frame(const struct hotspot *h, struct memory *m, const struct blob *b, uint64_t pc,
+				 struct runtime_code_made *ret)
+{
+	int err = hotspot_nmethod(h, m, b->at, true, 0, 0, ret);
+
+	return err ? err : hotspot_by_hand(h, m, b, pc, &ret->code);
+}
+
 static int hotspot_describe(const struct hotspot *h, struct memory *m, const struct blob *b, uint64_t pc,
 			    struct runtime_code_made *ret)
 {
@@ -257,6 +266,8 @@ static int hotspot_describe(const struct hotspot *h, struct memory *m, const str
 		return hotspot_codelet(h, m, pc, c);
 	if (!hotspot_is_nmethod(b->name))
 		c->identity[1] = hotspot_blob_identity(m, b);
+	if (b->frame <= 0 && hotspot_is_nmethod(b->name))
+		return hotspot_without_frame(h, m, b, pc, ret);
 	if (b->frame <= 0 || hotspot_is_c1_stub(b->name) || (!hotspot_is_nmethod(b->name) && hotspot_saves_all(m, b)))
 		return hotspot_by_hand(h, m, b, pc, c);
 	c->kind = HOTSPOT_COMPILED;

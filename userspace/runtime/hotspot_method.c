@@ -12,6 +12,7 @@
 #define CONST_MAX	256
 #define HAS_LINES	1    /* ConstMethod's flag */
 #define SYMBOL_MAX	1024 /* longer names are cut */
+#define SIGNATURE_MAX	(UINT16_MAX + 1) /* of any symbol; of one that is cut, it is not known whether it is a signature */
 #define LINES_STEP	0xff /* of the line table: two numbers follow */
 
 static uint16_t field_u16(const uint8_t *at, uint16_t offset)
@@ -303,7 +304,8 @@ static bool hotspot_texts_are_whole(const char *class, const char *name, const c
 static int hotspot_function_read(const struct hotspot *h, struct memory *m, const struct runtime_frame *f,
 				 struct runtime_function *ret)
 {
-	char class[SYMBOL_MAX], name[SYMBOL_MAX], signature[SYMBOL_MAX];
+	static char signature[SIGNATURE_MAX];
+	char class[SYMBOL_MAX], name[SYMBOL_MAX];
 	struct text text = {.at = ret->name, .left = sizeof(ret->name)};
 	struct hotspot_method method;
 	uint64_t holder;

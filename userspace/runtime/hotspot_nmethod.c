@@ -511,6 +511,15 @@ static int nmethod_read(struct nmethod *n, bool native)
 	return 0;
 }
 
+/* What has no frame is left by its instructions. */
+static int nmethod_read_name(struct nmethod *n)
+{
+	uint32_t begin = 0;
+	int root = nmethod_root(n, &begin);
+
+	return root < 0 ? root : runtime_code_add_row(n->made, 0, (uint32_t)root);
+}
+
 int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bool native, uint64_t complete,
 		    uint64_t frame, struct runtime_code_made *ret)
 {
@@ -525,9 +534,11 @@ int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bo
 	if (nmethod_is_known(ret))
 		return -EALREADY;
 	ret->code.flags = h->code_may_go ? RUNTIME_CODE_MAY_GO : 0;
-	hotspot_frame_words(m, ret->code.start, complete, frame, ret);
-	nmethod_find_given_up(&n);
-	err = nmethod_read(&n, native);
+	if (frame) {
+		hotspot_frame_words(m, ret->code.start, complete, frame, ret);
+		nmethod_find_given_up(&n);
+	}
+	err = frame ? nmethod_read(&n, native) : nmethod_read_name(&n);
 	if (err)
 		return err;
 	/* It was there all the while: what was gathered does not tell. */

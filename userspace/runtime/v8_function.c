@@ -20,6 +20,7 @@
 #define SCOPE_VARIABLE	 (3u << 12)
 #define SCOPE_INFERRED	 (1u << 14)
 #define INLINED_NAMES	 75 /* as many locals have their names in a table */
+#define LOCALS_MAX	 (1 << 20) /* a bundler puts tens of thousands of functions into one */
 
 struct v8_scope { uint64_t name, inferred; int32_t start, end; };
 
@@ -53,24 +54,24 @@ static int v8_scope_read(const struct v8 *v, struct memory *m, uint64_t object, 
 		err = v8_smi(m, object, row->scope_locals, &locals);
 	if (err || flags & row->scope_empty)
 		return err;
-	if (locals < 0 || locals > INT16_MAX / 16)
+	if (locals < 0 || locals > LOCALS_MAX)
 		return -EBADMSG;
 	at += 8ULL * ((flags & SCOPE_TYPE) == row->scope_module);
 	at += 8ULL * (uint32_t)(locals < INLINED_NAMES ? locals : 1) + 8ULL * (uint32_t)locals;
 	at += flags & SCOPE_HAS_SAVED ? 8 : 0;
 	if (flags & SCOPE_VARIABLE) {
-		err = v8_field(m, object, (uint16_t)at, &ret->name);
+		err = v8_field(m, object, (uint32_t)at, &ret->name);
 		at += 16;
 	}
 	if (!err && flags & SCOPE_INFERRED) {
-		err = v8_field(m, object, (uint16_t)at, &ret->inferred);
+		err = v8_field(m, object, (uint32_t)at, &ret->inferred);
 		at += 8;
 	}
 	if (row->scope_positions)
 		at = row->scope_positions;
 	if (!err)
-		err = v8_smi(m, object, (uint16_t)at, &ret->start);
-	return err ? err : v8_smi(m, object, (uint16_t)(at + 8), &ret->end);
+		err = v8_smi(m, object, (uint32_t)at, &ret->start);
+	return err ? err : v8_smi(m, object, (uint32_t)at + 8, &ret->end);
 }
 
 /* --- functions --- */
@@ -154,26 +155,33 @@ static int v8_function_shared(const struct v8 *v, struct memory *m, uint64_t fun
 	return err ? err : v8_shared_read(v, m, shared, ret);
 }
 
+/* Whether it is the sample's, too. Where that is bounded, the bound has not passed. */
+static bool v8_epoch_is_known(const struct runtime_frame *f, const struct v8_epochs *now)
+{
+	const uint64_t of = f->cookie[RUNTIME_COOKIE_EPOCH];
+
+	return (uint32_t)of && (!(f->flags & RUNTIME_BOUND) || of == now->epoch);
+}
+
 /*
  * Bytecodes do not lead to their function. A closure does, as long as it lives, which may be for one call; else the isolate's
  * lists do, in the epoch of the sample, when bytecodes are what they were.
  */
-static int v8_bytecodes_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, uint64_t isolate,
-			       struct v8_shared *ret)
+static int v8_bytecodes_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f,
+			       const struct v8_epochs *now, struct v8_shared *ret)
 {
 	if (v8_function_shared(v, m, f->cookie[RUNTIME_COOKIE_HINT], ret) == 0 && ret->bytecodes == f->key)
 		return 0;
-	return (uint32_t)f->cookie[RUNTIME_COOKIE_EPOCH] ? v8_scripts_find(v, m, isolate, f->key, ret) : -ESTALE;
+	return v8_epoch_is_known(f, now) ? v8_scripts_find(v, m, now->isolate, f->key, ret) : -ESTALE;
 }
 
-/* isolate: whose epoch it is; 0: not known. */
-static int v8_frame_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, uint64_t isolate,
+static int v8_frame_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, const struct v8_epochs *now,
 			   struct v8_shared *ret)
 {
 	int err;
 
 	if (f->cookie[1] == V8_BY_BYTECODES)
-		return v8_bytecodes_shared(v, m, f, isolate, ret);
+		return v8_bytecodes_shared(v, m, f, now, ret);
 	if (f->cookie[1] != V8_BY_SHARED)
 		return v8_function_shared(v, m, f->key, ret);
 	err = v8_shared_read(v, m, f->key, ret);
@@ -327,7 +335,7 @@ static int v8_decode_javascript(const struct v8 *v, struct memory *m, const stru
 				const struct v8_epochs *now, struct runtime_function *ret)
 {
 	struct v8_shared s, again;
-	int err = v8_frame_shared(v, m, f, now->isolate, &s);
+	int err = v8_frame_shared(v, m, f, now, &s);
 
 	if (err)
 		return err;
@@ -338,7 +346,7 @@ static int v8_decode_javascript(const struct v8 *v, struct memory *m, const stru
 	memory_gather_done(m);
 	/* It was there all the while. */
 	if (!err)
-		err = v8_frame_shared(v, m, f, now->isolate, &again);
+		err = v8_frame_shared(v, m, f, now, &again);
 	return err ? err : (again.identity != s.identity || again.name != s.name ? -ESTALE : 0);
 }
 
@@ -353,7 +361,7 @@ static bool v8_is_of_epoch(const struct v8 *v, const struct runtime_frame *f, co
 
 	if (!now->epoch)
 		return !of || v->isolate || !v->has_epochs;
-	if (!(uint32_t)of || !(f->flags & (RUNTIME_MOVED | RUNTIME_HINTED)))
+	if (!(uint32_t)of || f->flags & RUNTIME_BOUND || !(f->flags & (RUNTIME_MOVED | RUNTIME_HINTED)))
 		return true;
 	return of == (f->flags & RUNTIME_MOVED ? now->moved : now->epoch);
 }
@@ -380,9 +388,10 @@ static int v8_decode_count(void *ctx, uint64_t counters[STEADY_COUNTERS])
 static int v8_decode_read(void *ctx)
 {
 	const struct v8_decode_question *q = ctx;
+	const uint64_t of = q->frame->cookie[RUNTIME_COOKIE_EPOCH];
 
 	q->function->nr_lines = 0;
-	q->function->epoch = (uint32_t)q->frame->cookie[RUNTIME_COOKIE_EPOCH] ? q->now.epoch : 0;
+	q->function->epoch = (uint32_t)of && !(q->frame->flags & RUNTIME_BOUND) ? q->now.epoch : 0;
 	if (!v8_is_of_epoch(q->v, q->frame, &q->now))
 		return -ESTALE;
 	return v8_decode_javascript(q->v, q->memory, q->frame, &q->now, q->function);

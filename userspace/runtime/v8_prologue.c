@@ -126,6 +126,9 @@ static const struct v8_insn {
 	{2, 1, {0x7f}, V8_KEEPS, 0},			   /* jg */
 	{6, 2, {0x0f, 0x8f}, V8_KEEPS, 0},		   /* jg */
 	{4, 3, {0x48, 0x8b, 0x49}, V8_KEEPS, 0},	   /* mov rcx, [rcx + n] */
+	{7, 3, {0x49, 0x8b, 0xb5}, V8_KEEPS, 0},	   /* mov rsi, [r13 + n] */
+	{11, 3, {0x49, 0xc7, 0x85}, V8_KEEPS, 0},	   /* mov [r13 + n], 0 */
+	{4, 4, {0x49, 0x8d, 0x67, 0x08}, V8_KEEPS, 0},	   /* lea rsp, [r15 + 8] */
 	{2, 1, {0xeb}, V8_LEAVES, 0},			   /* jmp */
 	{5, 1, {0xe9}, V8_LEAVES, 0},			   /* jmp */
 	{2, 1, {0xff}, V8_LEAVES, 0},			   /* jmp reg */
@@ -195,8 +198,9 @@ static uint32_t v8_scan_at(struct v8_scan *s, const uint8_t *code, size_t left, 
 	/* pop rbx; pop rbp; ret */
 	if (s->made->code.kind == V8_REGEXP && v8_begins(code, left, "\x5b\x5d\xc3", 3))
 		return 2 + v8_epilogue(s, code + 2, left - 2, offset + 2);
-	/* leave; pop rcx; add rsp, rbx; or lea rsp, [rsp + rbx * 8] */
-	if (v8_begins(code, left, "\xc9\x59\x48\x03\xe3", 5) || v8_begins(code, left, "\xc9\x59\x48\x8d\x24\xdc", 6))
+	/* leave; pop rcx; add rsp, rbx; or lea rsp, [rsp + rbx * 8]. leave; mov rsi, [r13 + n]: CEntry, LeaveExitFrame */
+	if (v8_begins(code, left, "\xc9\x59\x48\x03\xe3", 5) || v8_begins(code, left, "\xc9\x59\x48\x8d\x24\xdc", 6) ||
+	    v8_begins(code, left, "\xc9\x49\x8b\xb5", 4))
 		return 1 + v8_epilogue(s, code + 1, left - 1, offset + 1);
 	return 1;
 }

@@ -265,6 +265,16 @@ static bool hinted_is_wanted(const struct function_entry *e, const struct runtim
 	       !hinted_is_later(e, when) && !function_hinted(e, f, when);
 }
 
+static void functions_ask_for_epoch(const struct function_entry *e, const struct functions_when *when,
+				    struct runtime_frame *question)
+{
+	uint64_t *epoch = &question->cookie[RUNTIME_COOKIE_EPOCH];
+
+	*epoch = when->epoch ? when->epoch : (when->bound ? when->bound : e->cookie[RUNTIME_COOKIE_EPOCH]);
+	if (!when->epoch && when->bound)
+		question->flags |= RUNTIME_BOUND;
+}
+
 bool functions_want_hinted(struct functions *t, const struct runtime_frame *f, const struct functions_when *when,
 			   uint64_t now_ns, struct runtime_frame *question)
 {
@@ -283,7 +293,7 @@ bool functions_want_hinted(struct functions *t, const struct runtime_frame *f, c
 	h->asked_for_ns = when->time_ns;
 	h->asked_epoch = when->epoch;
 	*question = *f;
-	question->cookie[RUNTIME_COOKIE_EPOCH] = when->epoch ? when->epoch : e->cookie[RUNTIME_COOKIE_EPOCH];
+	functions_ask_for_epoch(e, when, question);
 	return true;
 }
 

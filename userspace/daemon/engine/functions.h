@@ -46,6 +46,7 @@ enum function_state {
 /* A sample, as functions see it: when it was taken; and which answers are too old for it. */
 struct functions_when {
 	uint64_t time_ns, epoch /* 0: not known */, after_ns;
+	uint64_t bound; /* then, an epoch that is not later; 0: none is known */
 	uint64_t ran_ns; /* when the runtime's code was first seen to run in the epoch; 0: not yet, or not known */
 	bool begins; /* the epoch: what the sample has may be of the one before, as while it is being collected */
 };

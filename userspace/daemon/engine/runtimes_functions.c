@@ -19,10 +19,11 @@ static struct str *runtimes_unknown_name(struct runtimes *r, const struct runtim
 	return r->unknown[ops->kind];
 }
 
-/* The sample at hand. An epoch that is only bounded is not known. */
+/* The sample at hand. */
 static struct functions_when runtimes_functions_when(const struct runtimes *r, const struct runtime_slot *s)
 {
 	return (struct functions_when){.time_ns = r->stack_time_ns, .epoch = s->epoch_is_bound ? 0 : s->epoch,
+				       .bound = s->epoch_is_bound ? s->epoch : 0,
 				       .after_ns = s->functions_after_ns, .ran_ns = runtimes_ran_ns(s),
 				       .begins = runtimes_epoch_begins(r, s)};
 }

@@ -2,7 +2,7 @@
 """Go programs that know their CPU shares: each stack whole from the leaf to the
 goroutine's end, with inlined calls and lines, in files with and without
 symbols; and while the thread is on another stack, in C code, the vDSO and the
-runtime. GO_TOOLS names further go commands, of other versions; GOLANG=all builds
+runtime, also as that enlarges the stack. GO_TOOLS names further go commands, of other versions; GOLANG=all builds
 them in all ways, GOLANG=away runs the latter alone."""
 import json
 import math
@@ -146,6 +146,29 @@ def run_away(name, tool, flags):
     check_away(name, truth, samples)
 
 
+def run_grow(name, tool):
+    """A stack that grows is copied by the runtime, on the thread's own: on behalf of the function that needs it."""
+    path = os.path.join(lib.scratch(), name)
+    if not golang_lib.build(tool, name, ["-ldflags", golang_lib.STRIP], path, "grow.go"):
+        return
+    d = lib.Otprofd(hz=HZ, interval="1s")
+    p = lib.start([path, str(SECONDS + 8)])
+    lib.ok(lib.wait_for(lambda: golang_lib.is_walked(d, p.pid), 60, 0.5), "%s: where its goroutines are is known" % name)
+    before = set(lib.profile_files(d.files))
+    lib.wait_for(lambda: set(lib.profile_files(d.files)) - before, 15)
+    before = set(lib.profile_files(d.files))
+    lib.ok(p.wait(60) == 0, "%s has ended" % name)
+    d.stop()
+    samples = [s for f in lib.profile_files(d.files) if f not in before for s in lib.Request(lib.read(f)).samples()]
+    stacks = [(s.count, golang_lib.plain(lib.user_part(s)[0])) for s in samples if lib.executable(s) == os.path.basename(path)]
+    grown = [(n, names) for n, names in stacks if "runtime.newstack" in names and "runtime.copystack" in names]
+    count = sum(n for n, _ in grown)
+    whole = sum(n for n, names in grown if names[-2:] == ["main.grow", "runtime.goexit"])
+    lib.ok(count > 50, "%s: %d samples are in a stack's growth" % (name, count))
+    lib.ok(whole >= 0.98 * count, "%s: %d of them lead to what needs the stack %s" % (
+        name, whole, [names for n, names in grown if names[-2:] != ["main.grow", "runtime.goexit"]][:2]))
+
+
 tools = golang_lib.tools()
 lib.need(tools, "stacks of Go programs", "no go command is installed")
 for go in tools:
@@ -153,6 +176,8 @@ for go in tools:
         run("%s-%s" % (golang_lib.version(go), variant), go, options)
     for variant, options in list(AWAY_VARIANTS.items())[:NR_AWAY] if shutil.which("gcc") else []:
         run_away("%s-%s" % (golang_lib.version(go), variant), go, options)
+    if not ONLY_AWAY:
+        run_grow("%s-grow" % golang_lib.version(go), go)
 if not shutil.which("gcc"):
     lib.skip("stacks of Go programs in C code", "no C compiler is installed")
 lib.finish()

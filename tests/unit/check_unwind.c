@@ -1322,6 +1322,28 @@ START_TEST(a_root_that_keeps_the_stack_it_left_is_none)
 }
 END_TEST
 
+/* newstack, called by morestack, copies the stack of the goroutine that it has in its frame. */
+START_TEST(a_root_whose_callee_keeps_the_stack_it_left_is_none)
+{
+	leave_stack(BASE + 0x2010);
+	put_go(0x2150, 1);
+	other_stack[8] = BASE + 0x2310;
+	reopen();
+	reg[RIP] = BASE + 0x2110;
+	word(0, 0);
+	word(3, BASE + 0x2150);
+	EXPECT(UNWIND_ROOT, BASE + 0x2110, BASE + 0x2150);
+	/* In its own frame, anything may be. */
+	word(4, other.id);
+	EXPECT(UNWIND_ROOT, BASE + 0x2110, BASE + 0x2150);
+	word(_i, other.id);
+	EXPECT(UNWIND_ROOT, BASE + 0x2110, BASE + 0x2150, BASE + 0x2010, BASE + 0x2310);
+	/* The goroutine was given up, and the thread is about to go on with another one. */
+	other.id++;
+	EXPECT(UNWIND_ROOT, BASE + 0x2110, BASE + 0x2150);
+}
+END_TEST
+
 START_TEST(the_stack_that_was_left_may_be_deeper_than_its_copy)
 {
 	leave_stack(BASE + 0x2008);
@@ -1560,6 +1582,7 @@ Suite *unwind_suite(void)
 	tcase_add_loop_test(t, go_leaves_a_stack_whatever_its_tables_say, 0, NR(go));
 	tcase_add_loop_test(t, unwinding_goes_on_in_the_stack_that_was_left, 0, 2);
 	tcase_add_test(t, a_root_that_keeps_the_stack_it_left_is_none);
+	tcase_add_loop_test(t, a_root_whose_callee_keeps_the_stack_it_left_is_none, 0, 3);
 	tcase_add_test(t, the_stack_that_was_left_may_be_deeper_than_its_copy);
 	tcase_add_loop_test(t, what_looks_like_go_elsewhere_is_not, 0, NR(go));
 	tcase_add_test(t, code_that_left_for_another_stack_names_the_bytes);

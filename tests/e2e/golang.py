@@ -96,7 +96,7 @@ def run(name, tool, flags):
     check(name, truth, samples)
 
 
-def legal(names):
+def legal(names, outer):
     """Whether the work's callers are there, not one more or less."""
     at = next(i for i, n in enumerate(names) if n in AWAY)
     calls = list(zip(names[:at], names[1:at + 1]))
@@ -104,10 +104,10 @@ def legal(names):
     own = "runtime.systemstack" in names[:at]
     right = all(own or AWAY_CALLERS.get(n, caller) == caller for n, caller in calls)
     skipped = any(n == "runtime.systemstack" and caller.startswith("main.") for n, caller in calls)
-    return names[at + 1:] == AWAY_OUTER and right and not skipped
+    return names[at + 1:] == outer and right and not skipped
 
 
-def check_away(name, truth, samples):
+def check_away(name, truth, samples, outer):
     total = sum(truth.values())
     # While it waits for its line, it becomes known how deep its stack is.
     parts = [(n, part) for n, part in ((s.count, lib.user_part(s)) for s in samples) if "main.wait" not in part[0]]
@@ -119,7 +119,7 @@ def check_away(name, truth, samples):
     work = [(n, names) for n, names, marker in stacks if not marker and any(f in AWAY for f in names)]
     count = sum(n for n, _ in work)
     lib.ok(count > 0.8 * total / 1e9 * HZ, "%s: %d samples of %.0f are in the work" % (name, count, total / 1e9 * HZ))
-    bad = [(n, names) for n, names in work if not legal(names)]
+    bad = [(n, names) for n, names in work if not legal(names, outer)]
     lib.ok(sum(n for n, _ in bad) <= 0.005 * count, "%s: the callers of %d of %d are not its own %s" % (
         name, sum(n for n, _ in bad), count, bad[:1]))
     for by, caller in AWAY_BY.items():
@@ -136,14 +136,21 @@ def check_away(name, truth, samples):
                "CPU time" % (name, part, 100 * got, 100 * waits, 100 * want))
 
 
-def run_away(name, tool, flags):
+def run_away(name, tool, flags, deep=False):
     path = os.path.join(lib.scratch(), name)
     if not golang_lib.build(tool, name, flags, path, "away.go", True):
         return
     # So often, its large frame takes more than may be copied by default.
     d = lib.Otprofd(hz=HZ, interval="5s", sampler={"stack_rate": "1G"})
-    truth, samples = golang_lib.after_walked(d, [path, str(SECONDS)], name)
-    check_away(name, truth, samples)
+    truth, samples = golang_lib.after_walked(d, [path, str(SECONDS)] + ["deep"] * deep, name)
+    outer = [n.replace("descend", "descendDeep") for n in AWAY_OUTER] if deep else AWAY_OUTER
+    check_away(name, truth, samples, outer)
+
+
+def has_records(tool):
+    """Whether the frames of what it builds have records, to which the runtime keeps the first frame pointer."""
+    numbers = golang_lib.version(tool)[2:].split(".")
+    return numbers[0] == "1" and numbers[1].isdigit() and int(numbers[1]) >= 21
 
 
 def run_grow(name, tool):
@@ -176,6 +183,8 @@ for go in tools:
         run("%s-%s" % (golang_lib.version(go), variant), go, options)
     for variant, options in list(AWAY_VARIANTS.items())[:NR_AWAY] if shutil.which("gcc") else []:
         run_away("%s-%s" % (golang_lib.version(go), variant), go, options)
+    if shutil.which("gcc") and has_records(go):
+        run_away("%s-away-deep" % golang_lib.version(go), go, AWAY_VARIANTS["away-stripped"], True)
     if not ONLY_AWAY:
         run_grow("%s-grow" % golang_lib.version(go), go)
 if not shutil.which("gcc"):

@@ -125,6 +125,29 @@ START_TEST(the_code_tells_where_the_goroutine_is)
 }
 END_TEST
 
+/* Since Go 1.21 frames have records: mov 56(%rax),%rsp; mov n(%rax),%rbp. */
+START_TEST(the_code_tells_where_the_frame_pointer_is_saved)
+{
+	static const uint8_t back[] = {0x48, 0x8b, 0x60, 56, 0x48, 0x8b, 0x68, 96};
+	struct otp_walks walks = {.generation = 1};
+	int32_t bytes;
+
+	ck_assert_int_eq(attach(), 0);
+	ck_assert_int_eq(attached.walk.held.frame, 0);
+	bytes = attached.walk.far;
+	memcpy(file.tiny.image + TINY_CODE + 48, back, sizeof(back));
+	ck_assert_int_eq(attach(), 0);
+	ck_assert_int_eq(attached.walk.held.frame, 96);
+	ck_assert_int_gt(attached.walk.far, bytes);
+	walks.plan[0] = attached.walk;
+	ck_assert(otp_walk_sound(&walks));
+	/* Not in g.sched. */
+	file.tiny.image[TINY_CODE + 48 + 7] = 0xf8;
+	ck_assert_int_eq(attach(), 0);
+	ck_assert_int_eq(attached.walk.held.frame, 0);
+}
+END_TEST
+
 START_TEST(a_word_of_the_loader_that_cannot_be_read_is_no_offset)
 {
 	put_code(2);
@@ -339,6 +362,7 @@ Suite *runtime_go_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_program_is_known_by_its_table);
 	tcase_add_loop_test(t, the_code_tells_where_the_goroutine_is, 0, ARRAY_SIZE(tls));
+	tcase_add_test(t, the_code_tells_where_the_frame_pointer_is_saved);
 	tcase_add_test(t, a_word_of_the_loader_that_cannot_be_read_is_no_offset);
 	tcase_add_test(t, other_code_is_not_guessed_at);
 	tcase_add_test(t, a_program_without_these_functions_is_not_walked);

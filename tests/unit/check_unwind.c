@@ -1369,6 +1369,33 @@ START_TEST(the_stack_that_was_left_may_be_deeper_than_its_copy)
 }
 END_TEST
 
+START_TEST(beyond_its_copy_frame_records_lead_on)
+{
+	struct unwind_record records[] = {
+		{OTHER + 64 + 8 * 3, OTHER + 0x1000, BASE + 0x2120}, /* 0x2110, called by 0x2120 */
+		{OTHER + 64 + 8 * 7, OTHER + 0x2000, BASE + 0x2310},
+		{OTHER + 64 + 8 * 90, 0, 0},
+	};
+
+	leave_stack(BASE + 0x2008);
+	other.stand_in = true;
+	other.cut = true;
+	other.len = 64 + 8; /* up to the return address of 0x2000 */
+	other.records = records;
+	put_go(0x2150, 6);
+	reopen();
+	EXPECT(UNWIND_SHORT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110);
+	other.nr_records = 3;
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110, BASE + 0x2120, BASE + 0x2310);
+	other.nr_records = 1;
+	EXPECT(UNWIND_SHORT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110, BASE + 0x2120);
+	ck_assert_uint_eq(out.fail_addr, OTHER + 64 + 8 * 8);
+	/* A word that is in no record. */
+	records[0].at -= 8;
+	EXPECT(UNWIND_SHORT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110);
+}
+END_TEST
+
 START_TEST(what_looks_like_go_elsewhere_is_not)
 {
 	put_go(0x2150, _i);
@@ -1584,6 +1611,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, a_root_that_keeps_the_stack_it_left_is_none);
 	tcase_add_loop_test(t, a_root_whose_callee_keeps_the_stack_it_left_is_none, 0, 3);
 	tcase_add_test(t, the_stack_that_was_left_may_be_deeper_than_its_copy);
+	tcase_add_test(t, beyond_its_copy_frame_records_lead_on);
 	tcase_add_loop_test(t, what_looks_like_go_elsewhere_is_not, 0, NR(go));
 	tcase_add_test(t, code_that_left_for_another_stack_names_the_bytes);
 	tcase_add_test(t, stack_made_by_hand_ends_at_its_first_function);

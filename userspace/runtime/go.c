@@ -22,8 +22,12 @@
 enum { GO_STACK_LO = 0, GO_STACK_HI = 8, GO_M = 48, GO_SCHED_SP = 56, GO_SCHED_PC = 64, GO_SCHED_G = 72 };
 /* As the root keeps them. */
 enum { GO_ROOT_SP, GO_ROOT_PC, GO_ROOT_G, GO_ROOT_WORDS, GO_ROOT_SAVED = GO_ROOT_WORDS };
-/* Of a goroutine's stack, where its copy does not reach the end: from its entry up to a frame too large to copy. */
+/*
+ * Of a goroutine's stack, where its copy does not reach the end: from its entry up to a frame too large to copy; or, with
+ * frame pointers, for 512 frames.
+ */
 #define GO_FAR (4096 / OTP_WALK_BLOCK * OTP_WALK_BLOCK)
+#define GO_FAR_RECORDS (512 * 16)
 #define GO_BIT(offset) (1u << (offset) / 8)
 
 /* --- functions --- */
@@ -138,6 +142,21 @@ static int go_attach_curg(struct go_attaching *g, const struct go_code *c)
 	return 0;
 }
 
+/*
+ * mov 56(%rax),%rsp; mov g.sched.bp(%rax),%rbp: back on the goroutine's stack, since Go 1.21. Since then each frame that
+ * calls has a frame record, too.
+ */
+static void go_attach_frames(struct go_attaching *g, const struct go_code *c)
+{
+	int64_t at = GO_FIND(c, 0, 4, 0x48, 0x8b, 0x60, GO_SCHED_SP, 0x48, 0x8b, 0x68);
+
+	g->walk->far = GO_FAR;
+	if (at < 0 || c->byte[at + 7] <= GO_SCHED_SP || c->byte[at + 7] > INT8_MAX)
+		return;
+	g->walk->held.frame = c->byte[at + 7];
+	g->walk->far = GO_FAR_RECORDS;
+}
+
 /* mov -8(%rdx),%rcx; mov %rcx,m.vdsoPC(%rbx); mov %rdx,m.vdsoSP(%rbx); without, such a stack stays cut. */
 static void go_attach_vdso(struct go_attaching *g, const struct go_code *c)
 {
@@ -167,7 +186,6 @@ static void go_plan(struct otp_walk *w)
 	w->stride = OTP_WALK_BLOCK;
 	w->keep = (1u << OTP_WALK_WORDS) - 1;
 	w->frames_max = OTP_WALK_BLOCKS;
-	w->far = GO_FAR;
 }
 
 /* "go1.21.13" at the build information's 33rd byte since Go 1.18; only shown. */
@@ -192,6 +210,7 @@ static int go_attach_code(struct go_attaching *g)
 	int r;
 
 	go_code_read(g->file->binary, &g->systemstack, &c);
+	go_attach_frames(g, &c);
 	r = go_attach_tls(g, &c);
 	if (r == 0)
 		r = go_attach_curg(g, &c);

@@ -140,7 +140,8 @@ struct otp_walk_held {
 	__u32 code_len;
 	__u32 at_reg; /* 0: none */
 	__s16 frame;  /* from the node; 0: none */
-	__u16 reserved[3];
+	__u16 home;   /* 1: the first word of where via leads is what the chain's first pointer is on the thread's own stack */
+	__u16 reserved[2];
 };
 
 /*
@@ -180,11 +181,15 @@ struct otp_walk_held {
  * a record leads to none. The first record ends at via's stack pointer, if that counts. A block of records has OTP_WALK_MISSING(0) and the address
  * of the first one, then of each two words: the address of the next one, 0 if there
  * is none, and a return address. Behind the last one are zeros.
+ * With held.home, the chain's first pointer tells whether the thread has saved the
+ * stack pointer, as it does before it goes to its own stack for more than a call of a
+ * C function that keeps it in a register. Where it has not, or is in a signal handler,
+ * the outermost bytes are copied, as many as may be, as by via's.
  * With held.at_reg, an interpreter has its stack pointer in that register: while its
  * code runs, that goes before first's. In what the code calls, first's is where the
- * copy begins, be it below the stack: then it begins at the lower end. It is a guess,
- * below which there may be pages that were never touched: up to the first block that
- * can be read, the blocks of a page that cannot be are passed by. With held.also,
+ * copy begins, be it below the stack: then it begins at the lower end. With either, it
+ * is a guess, below which there may be pages that were never touched: up to the first
+ * block that can be read, the blocks of a page that cannot be are passed by. With held.also,
  * the word there, a counter, follows the root's words, or OTP_WALK_UNREAD.
  *
  * CHUNKS: the node leads to the coroutine, that to its chunks, innermost first; of
@@ -354,6 +359,7 @@ struct otp_walks_ready {
 struct otp_walker {
 	struct otp_walk_ready ready;
 	__u64 at, last, node, root;
+	__u64 own; /* the chain's first pointer */
 	__u64 sp; /* of the thread; 0: unknown. Set by who walks */
 	__u64 tls; /* the same: what its TLS register holds; 0: unknown. Set by otp_walk_begin */
 	__u64 seek; /* CALL: where on its stack the next root is sought */
@@ -430,7 +436,7 @@ static __always_inline int otp_walk_slots_sound(const struct otp_walk *p)
 	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL)
 		return !(p->also.reserved[0] | p->also.reserved[1]);
 	if (p->step == OTP_WALK_STACK)
-		return p->held.at_reg < OTP_WALK_REGS && !(p->held.reserved[0] | p->held.reserved[1] | p->held.reserved[2]);
+		return p->held.at_reg < OTP_WALK_REGS && p->held.home <= !!p->via && !(p->held.reserved[0] | p->held.reserved[1]);
 	if (otp_walk_has_table(p))
 		return otp_walk_hashed_sound(&p->hashed);
 	return !(s->code | s->code_len | s->store | s->at_reg | s->place_reg) &&
@@ -787,15 +793,26 @@ static __always_inline __u64 otp_walk_held(const struct otp_walker *w, __u64 low
 	return h->at_reg && otp_walk_in_code(h->code, h->code_len, w->pc) && otp_walk_within(w, low, at) ? at & ~7ULL : 0;
 }
 
+/* The lowest stack pointer with which all bytes up to the stack's end may be copied. */
+static __always_inline __u64 otp_walk_outermost(const struct otp_walker *w, __u64 low)
+{
+	const __u64 all = w->last - low, most = OTP_WALK_BLOCK * (__u64)w->ready.plan.frames_max;
+
+	return w->last - (all < most ? all : most) + 8;
+}
+
 /* The saved stack pointer; 0: none that is in the stack. What cannot be read counts as 0. */
 static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low)
 {
 	const struct otp_walk *p = &w->ready.plan;
-	__u64 at = 0;
+	__u64 at = 0, via = 0;
 
-	if (p->via && !otp_walk_pointer(w, &at, w->node + p->via) && !otp_walk_pointer(w, &at, at + p->via_at) &&
-	    otp_walk_within(w, low, at))
-		return at | OTP_WALK_VIA;
+	if (p->via && !otp_walk_pointer(w, &via, w->node + p->via)) {
+		if (!otp_walk_pointer(w, &at, via + p->via_at) && otp_walk_within(w, low, at))
+			return at | OTP_WALK_VIA;
+		if (p->held.home && !otp_walk_pointer(w, &at, via) && at != w->own)
+			return otp_walk_outermost(w, low) | OTP_WALK_VIA;
+	}
 	at = otp_walk_held(w, low);
 	if (at)
 		return at;
@@ -914,7 +931,7 @@ static __always_inline int otp_walk_pass_by(struct otp_walker *w)
 {
 	const __u64 page = otp_walk_page(w->at) + OTP_WALK_PAGE;
 
-	if (w->ready.plan.step != OTP_WALK_STACK || !w->ready.plan.held.at_reg || w->frames)
+	if (w->ready.plan.step != OTP_WALK_STACK || !(w->ready.plan.held.at_reg | w->ready.plan.held.home) || w->frames)
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
 	w->at = page + ((w->last + 1 - page) & (OTP_WALK_BLOCK - 1));
 	return 0;
@@ -1359,6 +1376,8 @@ static __always_inline int otp_walk_follow(struct otp_walker *w, __u64 tls, __u6
 		at = w->node;
 		if (!at)
 			return otp_walk_over(w, OTP_WALK_END_NO_ROOT);
+		if (!i)
+			w->own = at;
 		if (i + 1 == p->root_at)
 			*root = at;
 	}

@@ -2,7 +2,7 @@
 """Go programs that know their CPU shares: each stack whole from the leaf to the
 goroutine's end, with inlined calls and lines, in files with and without
 symbols; and while the thread is on another stack, in C code, the vDSO and the
-runtime, also as that enlarges the stack. GO_TOOLS names further go commands, of other versions; GOLANG=all builds
+runtime, also as that enlarges the stack, and in the race detector. GO_TOOLS names further go commands, of other versions; GOLANG=all builds
 them in all ways, GOLANG=away runs the latter alone."""
 import json
 import math
@@ -67,7 +67,6 @@ def check(name, truth, samples):
     broken = [(names[:4], names[-3:], marker) for _, names, marker in in_work if marker or not whole(names)]
     bad = sum(s.count for s, names, marker in in_work if marker or not whole(names))
     lib.ok(count > 0.9 * total / 1e9 * HZ, "%s: %d samples of %.0f are in the work" % (name, count, total / 1e9 * HZ))
-    # The runtime preempts by signals, whose handler is on a stack of its own: the goroutine's is not copied then.
     lib.ok(bad <= 0.005 * count, "%s: %d of %d stacks are not whole, frame by frame %s" % (name, bad, count, broken[:2]))
     cut = sum(s.count for s in samples if lib.user_part(s)[1])
     every = sum(s.count for s in samples)
@@ -153,13 +152,13 @@ def has_records(tool):
     return numbers[0] == "1" and numbers[1].isdigit() and int(numbers[1]) >= 21
 
 
-def run_grow(name, tool):
-    """A stack that grows is copied by the runtime, on the thread's own: on behalf of the function that needs it."""
+def run_steady(name, tool, flags, source, cgo=False):
+    """Of a program that does the same all the time: the stacks, and their markers, from when its goroutines are known on."""
     path = os.path.join(lib.scratch(), name)
-    if not golang_lib.build(tool, name, ["-ldflags", golang_lib.STRIP], path, "grow.go"):
-        return
+    if not golang_lib.build(tool, name, flags, path, source, cgo):
+        return []
     d = lib.Otprofd(hz=HZ, interval="1s")
-    p = lib.start([path, str(SECONDS + 8)])
+    p = lib.start([path, str(SECONDS + 8)], stdout=subprocess.DEVNULL)
     lib.ok(lib.wait_for(lambda: golang_lib.is_walked(d, p.pid), 60, 0.5), "%s: where its goroutines are is known" % name)
     before = set(lib.profile_files(d.files))
     lib.wait_for(lambda: set(lib.profile_files(d.files)) - before, 15)
@@ -167,13 +166,32 @@ def run_grow(name, tool):
     lib.ok(p.wait(60) == 0, "%s has ended" % name)
     d.stop()
     samples = [s for f in lib.profile_files(d.files) if f not in before for s in lib.Request(lib.read(f)).samples()]
-    stacks = [(s.count, golang_lib.plain(lib.user_part(s)[0])) for s in samples if lib.executable(s) == os.path.basename(path)]
-    grown = [(n, names) for n, names in stacks if "runtime.newstack" in names and "runtime.copystack" in names]
+    parts = [(s.count, *lib.user_part(s)) for s in samples if lib.executable(s) == os.path.basename(path)]
+    return [(n, golang_lib.plain(names), marker) for n, names, marker in parts]
+
+
+def run_grow(name, tool):
+    """A stack that grows is copied by the runtime, on the thread's own: on behalf of the function that needs it."""
+    stacks = run_steady(name, tool, ["-ldflags", golang_lib.STRIP], "grow.go")
+    grown = [(n, names) for n, names, _ in stacks if "runtime.newstack" in names and "runtime.copystack" in names]
     count = sum(n for n, _ in grown)
-    whole = sum(n for n, names in grown if names[-2:] == ["main.grow", "runtime.goexit"])
+    lost = [(n, names) for n, names in grown if names[-2:] != ["main.grow", "runtime.goexit"]]
     lib.ok(count > 50, "%s: %d samples are in a stack's growth" % (name, count))
-    lib.ok(whole >= 0.98 * count, "%s: %d of them lead to what needs the stack %s" % (
-        name, whole, [names for n, names in grown if names[-2:] != ["main.grow", "runtime.goexit"]][:2]))
+    lib.ok(sum(n for n, _ in lost) <= 0.02 * count, "%s: %d of them do not lead to what needs the stack %s" % (
+        name, sum(n for n, _ in lost), lost[:2]))
+
+
+def run_race(name, tool):
+    """The race detector's C code runs on the thread's own stack, and nothing but a register leads back."""
+    stacks = run_steady(name, tool, ["-race"], "shares.go", True)
+    called = [(n, names) for n, names, _ in stacks if "racecall" in names[1:]]
+    count = sum(n for n, _ in called)
+    lost = [(n, names) for n, names in called if names[-1] != "runtime.goexit"]
+    lib.ok(count > 50, "%s: %d samples are in the race detector" % (name, count))
+    lib.ok(sum(n for n, _ in lost) <= 0.01 * count, "%s: %d of them do not lead to the goroutine's end %s" % (
+        name, sum(n for n, _ in lost), lost[:2]))
+    cut = sum(n for n, _, marker in stacks if marker)
+    lib.ok(cut <= 0.01 * sum(n for n, _, _ in stacks), "%s: %d of all stacks are cut" % (name, cut))
 
 
 tools = golang_lib.tools()
@@ -187,6 +205,8 @@ for go in tools:
         run_away("%s-away-deep" % golang_lib.version(go), go, AWAY_VARIANTS["away-stripped"], True)
     if not ONLY_AWAY:
         run_grow("%s-grow" % golang_lib.version(go), go)
+    if not ONLY_AWAY and not lib.BRIEF and shutil.which("gcc"):
+        run_race("%s-race" % golang_lib.version(go), go)
 if not shutil.which("gcc"):
     lib.skip("stacks of Go programs in C code", "no C compiler is installed")
 lib.finish()

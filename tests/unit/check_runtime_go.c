@@ -119,6 +119,7 @@ START_TEST(the_code_tells_where_the_goroutine_is)
 	ck_assert_int_eq(attached.walk.chain[1], 48);
 	ck_assert_int_eq(attached.walk.chain[2], 184);
 	ck_assert_int_eq(attached.walk.via, 0);
+	ck_assert_int_eq(attached.walk.held.home, 0);
 	ck_assert_str_eq(attached.version, "1.20 or later");
 	walks.plan[0] = attached.walk;
 	ck_assert(otp_walk_sound(&walks));

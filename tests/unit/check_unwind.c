@@ -1396,6 +1396,25 @@ START_TEST(beyond_its_copy_frame_records_lead_on)
 }
 END_TEST
 
+/* mov $15,%rax; syscall: its table is that of a function that was called. */
+START_TEST(what_go_returns_from_a_signal_by_is_no_function)
+{
+	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 5};
+
+	leave_stack(BASE + 0x2008);
+	memcpy(tiny.image + 0x2110, code, sizeof(code));
+	reopen();
+	word(20, STACK + 400);
+	word(21, BASE + 0x2000);
+	word(50, BASE + 0x2310);
+	for (uint64_t at = 0x2110; at <= 0x2117; at += 7) {
+		reg[RIP] = BASE + at;
+		EXPECT(UNWIND_ROOT, BASE + at, BASE + 0x2000, BASE + 0x2310);
+		ck_assert_uint_eq(out.frames[0].flags, FRAME_SIGNAL);
+	}
+}
+END_TEST
+
 START_TEST(what_looks_like_go_elsewhere_is_not)
 {
 	put_go(0x2150, _i);
@@ -1612,6 +1631,7 @@ Suite *unwind_suite(void)
 	tcase_add_loop_test(t, a_root_whose_callee_keeps_the_stack_it_left_is_none, 0, 3);
 	tcase_add_test(t, the_stack_that_was_left_may_be_deeper_than_its_copy);
 	tcase_add_test(t, beyond_its_copy_frame_records_lead_on);
+	tcase_add_test(t, what_go_returns_from_a_signal_by_is_no_function);
 	tcase_add_loop_test(t, what_looks_like_go_elsewhere_is_not, 0, NR(go));
 	tcase_add_test(t, code_that_left_for_another_stack_names_the_bytes);
 	tcase_add_test(t, stack_made_by_hand_ends_at_its_first_function);

@@ -804,6 +804,35 @@ START_TEST(another_saved_stack_pointer_goes_before)
 }
 END_TEST
 
+/* A call of the race detector's C code, and a signal handler: nothing says where the stack ends, but which one it is. */
+START_TEST(of_a_stack_that_was_left_without_a_word_the_outermost_bytes_are_copied)
+{
+	struct otp_walk p = left_stack(LOW + 500, 0);
+
+	p.via = 24;
+	p.via_at = 8;
+	p.held.home = 1;
+	p.nr_chain = 1;
+	p.base = AT + 0x300;
+	poke(AT + 0x300, NODE(0));
+	run(&p, 0);
+	expect_copied((HIGH - (HIGH - LOW) + 8) | OTP_WALK_VIA);
+	p.frames_max = 2;
+	run(&p, 0);
+	expect_copied((HIGH - 2 * OTP_WALK_BLOCK + 8) | OTP_WALK_VIA);
+	/* Where it was saved, it was left for the stack of this one. */
+	poke(OTHER, NODE(0));
+	p.frames_max = 100;
+	run(&p, 0);
+	expect_copied(LOW + 500);
+	/* What is known goes before. */
+	poke(OTHER, 0);
+	poke(OTHER + 8, LOW + 800);
+	run(&p, 0);
+	expect_copied((LOW + 800) | OTP_WALK_VIA);
+}
+END_TEST
+
 /* As counters that are elsewhere: they are there where the array is empty, and all ones where they cannot be read. */
 START_TEST(an_array_may_have_words_from_elsewhere)
 {
@@ -1202,6 +1231,9 @@ static void bound_plan(struct otp_walk *p)
 	} else if (p->step == OTP_WALK_STACK) {
 		p->stride = OTP_WALK_BLOCK;
 		p->tag = 0;
+		p->far = p->frames_max / 2 * OTP_WALK_BLOCK;
+		p->held.frame = (int16_t)(random_next() % 512);
+		p->held.home = p->via && random_next() % 2;
 	}
 	for (uint32_t i = 0; i < OTP_WALK_SUBS; i++) {
 		p->sub[i].from = (uint8_t)(p->sub[i].from % (i + 1));
@@ -1306,7 +1338,8 @@ static void break_plan(struct otp_walks *s, int how)
 		break;
 	case 43: p->hashed.hash = 1; break; /* of no table */
 	case 44: *p = calls(); p->hashed.slots = 8; break;
-	case 45: *p = left_stack(LOW + 8, 0); p->held.reserved[2] = 1; break;
+	case 45: *p = left_stack(LOW + 8, 0); p->held.reserved[1] = 1; break;
+	case 46: *p = left_stack(LOW + 8, 0); p->held.home = 1; break; /* of nowhere */
 	}
 }
 
@@ -1356,6 +1389,7 @@ Suite *walk_suite(void)
 	tcase_add_test(t, another_word_is_copied_with_the_roots);
 	tcase_add_loop_test(t, a_stack_pointer_out_of_its_stack_is_not_followed, 0, 4);
 	tcase_add_test(t, another_saved_stack_pointer_goes_before);
+	tcase_add_test(t, of_a_stack_that_was_left_without_a_word_the_outermost_bytes_are_copied);
 	tcase_add_test(t, chunks_are_copied_from_their_stack_pointer_to_their_end);
 	tcase_add_test(t, pointers_to_chunks_may_be_whole);
 	tcase_add_loop_test(t, where_there_are_no_chunks_little_is_read, 0, 4);
@@ -1369,7 +1403,7 @@ Suite *walk_suite(void)
 	tcase_add_test(t, an_array_of_each_state_is_copied);
 	tcase_add_test(t, frames_have_subs_by_any_of_their_words);
 	tcase_add_test(t, hostile_plans_and_memory_stay_within_bounds);
-	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 46);
+	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 47);
 	suite_add_tcase(s, t);
 	return s;
 }

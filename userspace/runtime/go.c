@@ -170,6 +170,7 @@ static void go_attach_vdso(struct go_attaching *g, const struct go_code *c)
 		return;
 	g->walk->via = GO_M;
 	g->walk->via_at = (int16_t)offset;
+	g->walk->held.home = 1; /* m.g0, its first word */
 }
 
 /* --- attaching --- */
@@ -253,7 +254,7 @@ static int go_stack(const struct runtime_attached *a, const uint64_t *root, uint
 	if (nr_root != GO_ROOT_WORDS + 1)
 		return -ENOENT;
 	*ret = (struct runtime_stack){.id = root[GO_ROOT_G]};
-	/* In the vDSO the thread's registers lead back; and what is in sched is of an earlier switch. */
+	/* In the vDSO, the race detector and signal handlers registers lead back; what is in sched is of an earlier switch. */
 	if (root[GO_ROOT_SAVED] & OTP_WALK_VIA)
 		return 0;
 	ret->pc = root[GO_ROOT_PC];

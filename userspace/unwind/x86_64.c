@@ -185,7 +185,8 @@ static bool left_go_stack(const struct code *code)
 }
 
 /*
- * Go, src/runtime/asm_amd64.s, sys_linux_amd64.s. On a thread's own stack (g0) these are the
+ * Go, src/runtime/asm_amd64.s, sys_linux_amd64.s. sigreturn has the table of a
+ * function that was called. On a thread's own stack (g0) the others are the
  * outermost, but the tables describe them as if they still were on the stack
  * that they left. mcall and morestack never return to it: they are roots, unless
  * what they called still works for the goroutine. systemstack and asmcgocall
@@ -198,6 +199,10 @@ static bool misled(struct binary *b, uint64_t vaddr, struct row *ret)
 	if (!is_go(b))
 		return false;
 	code_read(b, vaddr, &code);
+	if (is_sigreturn(&code)) {
+		signal_row(ret);
+		return true;
+	}
 	returns_from(ret, 8);
 	if (leaves_by_mcall(&code))
 		ret->flags = ROW_PROVES;

@@ -167,6 +167,8 @@ def run_steady(name, tool, flags, source, cgo=False):
     d.stop()
     samples = [s for f in lib.profile_files(d.files) if f not in before for s in lib.Request(lib.read(f)).samples()]
     parts = [(s.count, *lib.user_part(s)) for s in samples if lib.executable(s) == os.path.basename(path)]
+    of_main = {names[-1] for _, names, _ in parts if "runtime.main" in names}
+    lib.ok(not any(n.startswith("created by ") for n in of_main), "%s: nobody created the main goroutine %s" % (name, of_main))
     return [(n, golang_lib.plain(names), marker) for n, names, marker in parts]
 
 

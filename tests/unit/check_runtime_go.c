@@ -317,6 +317,25 @@ START_TEST(labels_of_a_list_are_read)
 }
 END_TEST
 
+START_TEST(the_main_goroutine_has_no_creator)
+{
+	setup_context(GO_1_20);
+	strcpy((char *)file.tiny.image + TINY_EH + GO_FILE_NAMES + NAMES + 25, _i ? "runtime.rt0_go.abi0" : "runtime.newproc");
+	go_file_put(&file, file.function[1] + 4, NAMES + 25, 4);
+	ck_assert_int_eq(attach(), 0);
+	copied = (struct runtime_copied){.root = root, .nr_root = 1};
+	for (unsigned at = 0; at < 0x40; at += 0x3f) {
+		root[0] = BIAS + TINY_CODE + 0x40 + at;
+		context = (struct runtime_context){0};
+		runtime_go.context(&attached, &copied, &context);
+		ck_assert_uint_eq(context.creator, 0);
+	}
+	root[0]++;
+	runtime_go.context(&attached, &copied, &context);
+	ck_assert_uint_eq(context.creator, root[0]);
+}
+END_TEST
+
 START_TEST(long_and_unreadable_labels_are_cut_or_left_out)
 {
 	/* Its 63rd byte is the second one of a character. */
@@ -371,6 +390,7 @@ Suite *runtime_go_suite(void)
 	tcase_add_loop_test(t, the_code_tells_where_creator_and_labels_are, 0, ARRAY_SIZE(store_labels));
 	tcase_add_test(t, without_a_version_labels_are_not_read);
 	tcase_add_test(t, other_code_of_theirs_is_not_guessed_at);
+	tcase_add_loop_test(t, the_main_goroutine_has_no_creator, 0, 2);
 	tcase_add_test(t, labels_of_a_list_are_read);
 	tcase_add_test(t, long_and_unreadable_labels_are_cut_or_left_out);
 	tcase_add_test(t, labels_of_a_map_are_keys_then_values);

@@ -58,6 +58,8 @@ static void go_take(struct go_attaching *g, const struct go_function *f)
 		g->created = *f;
 	else if (go_name_is(name, "runtime/pprof.runtime_setProfLabel"))
 		g->set_labels = *f;
+	else if (g->nr_begins < ARRAY_SIZE(g->begins) && (go_name_is(name, "runtime.newproc") || go_name_is(name, "runtime.rt0_go")))
+		g->begins[g->nr_begins++] = *f;
 }
 
 static int go_attach_functions(struct go_attaching *g)

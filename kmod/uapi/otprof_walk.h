@@ -178,9 +178,10 @@ struct otp_walk_held {
  * bytes (far): most likely a frame in between is a large one.
  * With held.frame, these hold frame records, to which the frame pointer that was
  * saved leads, as far as they are not in the bytes before; and outermost bytes, where
- * a record leads to none. The first record ends at via's stack pointer, if that counts. A block of records has OTP_WALK_MISSING(0) and the address
- * of the first one, then of each two words: the address of the next one, 0 if there
- * is none, and a return address. Behind the last one are zeros.
+ * a record leads to none. The first record ends at via's stack pointer, if that counts.
+ * A block of records has OTP_WALK_MISSING(0) and the address of the first one, then of
+ * each two words: the address of the next one, 0 if there is none, and a return
+ * address. Behind the last one are zeros.
  * With held.home, the chain's first pointer tells whether the thread has saved the
  * stack pointer, as it does before it goes to its own stack for more than a call of a
  * C function that keeps it in a register. Where it has not, or is in a signal handler,

@@ -185,7 +185,8 @@ struct otp_walk_held {
  * With held.home, the chain's first pointer tells whether the thread has saved the
  * stack pointer, as it does before it goes to its own stack for more than a call of a
  * C function that keeps it in a register. Where it has not, or is in a signal handler,
- * the outermost bytes are copied, as many as may be, as by via's.
+ * the outermost bytes are copied, as many as may be; first's counts, if it is in the
+ * stack, else it is as if via's were where they begin.
  * With held.at_reg, an interpreter has its stack pointer in that register: while its
  * code runs, that goes before first's. In what the code calls, first's is where the
  * copy begins, be it below the stack: then it begins at the lower end. With either, it
@@ -802,19 +803,12 @@ static __always_inline __u64 otp_walk_outermost(const struct otp_walker *w, __u6
 	return w->last - (all < most ? all : most) + 8;
 }
 
-/* The saved stack pointer; 0: none that is in the stack. What cannot be read counts as 0. */
-static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low)
+/* first's saved stack pointer, or an interpreter's; 0: none that is in the stack. */
+static __always_inline __u64 otp_walk_saved_first(struct otp_walker *w, __u64 low)
 {
 	const struct otp_walk *p = &w->ready.plan;
-	__u64 at = 0, via = 0;
+	__u64 at = otp_walk_held(w, low);
 
-	if (p->via && !otp_walk_pointer(w, &via, w->node + p->via)) {
-		if (!otp_walk_pointer(w, &at, via + p->via_at) && otp_walk_within(w, low, at))
-			return at | OTP_WALK_VIA;
-		if (p->held.home && !otp_walk_pointer(w, &at, via) && at != w->own)
-			return otp_walk_outermost(w, low) | OTP_WALK_VIA;
-	}
-	at = otp_walk_held(w, low);
 	if (at)
 		return at;
 	if (otp_walk_edge(w, &at, &p->first))
@@ -824,6 +818,25 @@ static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low)
 	if (!otp_walk_within(w, low, at))
 		return 0;
 	return at & ~(__u64)OTP_WALK_VIA;
+}
+
+/*
+ * The saved stack pointer; 0: none that is in the stack. What cannot be read counts as 0. *from: where the copy begins, if
+ * it is not there.
+ */
+static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low, __u64 *from)
+{
+	const struct otp_walk *p = &w->ready.plan;
+	__u64 at = 0, via = 0;
+
+	if (p->via && !otp_walk_pointer(w, &via, w->node + p->via)) {
+		if (!otp_walk_pointer(w, &at, via + p->via_at) && otp_walk_within(w, low, at))
+			return at | OTP_WALK_VIA;
+		if (p->held.home && !otp_walk_pointer(w, &at, via) && at != w->own)
+			*from = otp_walk_outermost(w, low);
+	}
+	at = otp_walk_saved_first(w, low);
+	return at || !*from ? at : *from | OTP_WALK_VIA;
 }
 
 /* A word from elsewhere. */
@@ -941,19 +954,20 @@ static __always_inline int otp_walk_pass_by(struct otp_walker *w)
 /* To the first block of a stack; 0, or 1: the walk is over. */
 static __always_inline int otp_walk_enter_stack(struct otp_walker *w)
 {
-	__u64 low = 0, saved;
+	__u64 low = 0, from = 0, saved;
 
 	if (otp_walk_pointer(w, &low, w->node + w->ready.plan.low) || otp_walk_edge(w, &w->last, &w->ready.plan.last))
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
 	if (otp_walk_within(w, low, w->sp))
 		return otp_walk_over(w, OTP_WALK_END_DONE);
-	saved = w->c_frame = otp_walk_saved(w, low);
+	saved = w->c_frame = otp_walk_saved(w, low, &from);
 	w->from = 0;
 	if (!saved)
 		return otp_walk_over(w, OTP_WALK_END_DONE);
 	otp_walk_put(w, saved);
 	w->root_words++;
-	w->at = w->last - ((w->last - (saved - 8) + OTP_WALK_BLOCK - 1) & ~(__u64)(OTP_WALK_BLOCK - 1));
+	from = from ? from : saved;
+	w->at = w->last - ((w->last - (from - 8) + OTP_WALK_BLOCK - 1) & ~(__u64)(OTP_WALK_BLOCK - 1));
 	w->last--;
 	return 0;
 }

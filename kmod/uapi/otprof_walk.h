@@ -130,13 +130,18 @@ struct otp_walk_hashed {
 	__u32 reserved[5];
 };
 
-/* STACK: of an interpreter, whose code has the stack pointer in a register; a word that is anywhere. */
+/*
+ * STACK: of an interpreter, whose code has the stack pointer in a register; a word that is anywhere. Of compiled code,
+ * where its frame pointer was saved.
+ */
 struct otp_walk_held {
 	__u64 also; /* 0: none */
 	__u64 code;
 	__u32 code_len;
 	__u32 at_reg; /* 0: none */
-	__u64 reserved;
+	__s16 frame;  /* from the node; 0: none */
+	__u16 home;   /* 1: the first word of where via leads is what the chain's first pointer is on the thread's own stack */
+	__u16 reserved[2];
 };
 
 /*
@@ -171,11 +176,22 @@ struct otp_walk_held {
  * which follows the root's words, with OTP_WALK_VIA set if it is via's. Where
  * frames_max blocks do not reach the end, the last ones are those of the outermost
  * bytes (far): most likely a frame in between is a large one.
+ * With held.frame, these hold frame records, to which the frame pointer that was
+ * saved leads, as far as they are not in the bytes before; and outermost bytes, where
+ * a record leads to none. The first record ends at via's stack pointer, if that counts.
+ * A block of records has OTP_WALK_MISSING(0) and the address of the first one, then of
+ * each two words: the address of the next one, 0 if there is none, and a return
+ * address. Behind the last one are zeros.
+ * With held.home, the chain's first pointer tells whether the thread has saved the
+ * stack pointer, as it does before it goes to its own stack for more than a call of a
+ * C function that keeps it in a register. Where it has not, or is in a signal handler,
+ * the outermost bytes are copied, as many as may be; first's counts, if it is in the
+ * stack, else it is as if via's were where they begin.
  * With held.at_reg, an interpreter has its stack pointer in that register: while its
  * code runs, that goes before first's. In what the code calls, first's is where the
- * copy begins, be it below the stack: then it begins at the lower end. It is a guess,
- * below which there may be pages that were never touched: up to the first block that
- * can be read, the blocks of a page that cannot be are passed by. With held.also,
+ * copy begins, be it below the stack: then it begins at the lower end. With either, it
+ * is a guess, below which there may be pages that were never touched: up to the first
+ * block that can be read, the blocks of a page that cannot be are passed by. With held.also,
  * the word there, a counter, follows the root's words, or OTP_WALK_UNREAD.
  *
  * CHUNKS: the node leads to the coroutine, that to its chunks, innermost first; of
@@ -345,13 +361,19 @@ struct otp_walks_ready {
 struct otp_walker {
 	struct otp_walk_ready ready;
 	__u64 at, last, node, root;
+	__u64 own; /* the chain's first pointer */
 	__u64 sp; /* of the thread; 0: unknown. Set by who walks */
 	__u64 tls; /* the same: what its TLS register holds; 0: unknown. Set by otp_walk_begin */
 	__u64 seek; /* CALL: where on its stack the next root is sought */
 	/* SLOTS. Registers in DWARF numbering, and the pc: set by who walks */
 	__u64 pc, regs[OTP_WALK_REGS];
-	__u64 c_frame, place;
-	__u32 from; /* enum otp_walk_slots_from; CHUNKS: 1 at a chunk's first block. place is the chunk then */
+	__u64 c_frame; /* STACK: the saved stack pointer, as in the root */
+	__u64 place;
+	/*
+	 * enum otp_walk_slots_from. CHUNKS: 1 at a chunk's first block; place is the chunk then. STACK: 1 at frame records,
+	 * of which place is the next, 2 where they are broken; seek is the end of the bytes before them.
+	 */
+	__u32 from;
 	__u32 nodes;
 	__u32 used; /* words in out */
 	__u32 taken; /* words of the sample's sections before this one; 0 at a sample's first plan */
@@ -416,7 +438,7 @@ static __always_inline int otp_walk_slots_sound(const struct otp_walk *p)
 	if (p->step == OTP_WALK_ARRAY && p->start != OTP_WALK_CALL)
 		return !(p->also.reserved[0] | p->also.reserved[1]);
 	if (p->step == OTP_WALK_STACK)
-		return p->held.at_reg < OTP_WALK_REGS && !p->held.reserved;
+		return p->held.at_reg < OTP_WALK_REGS && p->held.home <= !!p->via && !(p->held.reserved[0] | p->held.reserved[1]);
 	if (otp_walk_has_table(p))
 		return otp_walk_hashed_sound(&p->hashed);
 	return !(s->code | s->code_len | s->store | s->at_reg | s->place_reg) &&
@@ -773,16 +795,20 @@ static __always_inline __u64 otp_walk_held(const struct otp_walker *w, __u64 low
 	return h->at_reg && otp_walk_in_code(h->code, h->code_len, w->pc) && otp_walk_within(w, low, at) ? at & ~7ULL : 0;
 }
 
-/* The saved stack pointer; 0: none that is in the stack. What cannot be read counts as 0. */
-static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low)
+/* The lowest stack pointer with which all bytes up to the stack's end may be copied. */
+static __always_inline __u64 otp_walk_outermost(const struct otp_walker *w, __u64 low)
+{
+	const __u64 all = w->last - low, most = OTP_WALK_BLOCK * (__u64)w->ready.plan.frames_max;
+
+	return w->last - (all < most ? all : most) + 8;
+}
+
+/* first's saved stack pointer, or an interpreter's; 0: none that is in the stack. */
+static __always_inline __u64 otp_walk_saved_first(struct otp_walker *w, __u64 low)
 {
 	const struct otp_walk *p = &w->ready.plan;
-	__u64 at = 0;
+	__u64 at = otp_walk_held(w, low);
 
-	if (p->via && !otp_walk_pointer(w, &at, w->node + p->via) && !otp_walk_pointer(w, &at, at + p->via_at) &&
-	    otp_walk_within(w, low, at))
-		return at | OTP_WALK_VIA;
-	at = otp_walk_held(w, low);
 	if (at)
 		return at;
 	if (otp_walk_edge(w, &at, &p->first))
@@ -792,6 +818,25 @@ static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low)
 	if (!otp_walk_within(w, low, at))
 		return 0;
 	return at & ~(__u64)OTP_WALK_VIA;
+}
+
+/*
+ * The saved stack pointer; 0: none that is in the stack. What cannot be read counts as 0. *from: where the copy begins, if
+ * it is not there.
+ */
+static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low, __u64 *from)
+{
+	const struct otp_walk *p = &w->ready.plan;
+	__u64 at = 0, via = 0;
+
+	if (p->via && !otp_walk_pointer(w, &via, w->node + p->via)) {
+		if (!otp_walk_pointer(w, &at, via + p->via_at) && otp_walk_within(w, low, at))
+			return at | OTP_WALK_VIA;
+		if (p->held.home && !otp_walk_pointer(w, &at, via) && at != w->own)
+			*from = otp_walk_outermost(w, low);
+	}
+	at = otp_walk_saved_first(w, low);
+	return at || !*from ? at : *from | OTP_WALK_VIA;
 }
 
 /* A word from elsewhere. */
@@ -804,14 +849,92 @@ static __always_inline void otp_walk_put_also(struct otp_walker *w, __u64 at)
 	otp_walk_put(w, word);
 }
 
-/* To the next block of a stack: where those that are left do not reach its end, the first of its far bytes. */
+/* Whether a frame record is in the stack; w->last is the address of its last byte. */
+static __always_inline int otp_walk_is_record(const struct otp_walker *w, __u64 at)
+{
+	return at && !(at & 7) && at < w->last && w->last - at >= 15;
+}
+
+/* From the frame records to the outermost bytes, as many as may still be copied. */
+static __always_inline void otp_walk_leave_records(struct otp_walker *w)
+{
+	const __u64 left = OTP_WALK_BLOCK * (__u64)(w->ready.plan.frames_max - w->frames), all = w->last + 1 - w->seek;
+
+	w->from = 0;
+	w->at = w->last + 1 - (left < all ? left : all);
+}
+
+/* From a stack's innermost bytes to its frame records, or, if it has none, to its outermost bytes. */
+static __always_inline void otp_walk_enter_records(struct otp_walker *w)
+{
+	const __s16 frame = w->ready.plan.held.frame;
+
+	w->seek = w->at;
+	w->place = w->c_frame & OTP_WALK_VIA ? w->c_frame - OTP_WALK_VIA - 16 : 0;
+	if (frame && !w->place && otp_walk_pointer(w, &w->place, w->node + frame))
+		w->place = 0;
+	if (frame && otp_walk_is_record(w, w->place)) {
+		w->from = 1;
+		w->at = w->place;
+	} else {
+		otp_walk_leave_records(w);
+	}
+}
+
+/* To the next block of a stack, whose last ones may be of another kind. */
 static __always_inline void otp_walk_next_block(struct otp_walker *w)
 {
 	const __u64 far = (__u32)w->ready.plan.far, left = w->ready.plan.frames_max - w->frames;
 
-	w->at += OTP_WALK_BLOCK;
-	if (far && left * OTP_WALK_BLOCK == far && w->at < w->last && w->last + 1 - w->at > far)
-		w->at = w->last + 1 - far;
+	if (w->from == 2)
+		otp_walk_leave_records(w);
+	else if (w->from)
+		w->at = w->place ? w->place : w->last + 1;
+	else
+		w->at += OTP_WALK_BLOCK;
+	if (far && !w->from && left * OTP_WALK_BLOCK == far && w->at < w->last && w->last + 1 - w->at > far)
+		otp_walk_enter_records(w);
+}
+
+/*
+ * Reads records into the frame's row, from w->place on. Each lies above the one before, or is none: 0 is where they end,
+ * anything else where they are broken. 0; or 1: all of them are in the bytes that were copied.
+ */
+static __always_inline int otp_walk_read_records(struct otp_walker *w)
+{
+	__u64 at = w->place, end = 0, next, to;
+	__u32 i;
+
+	w->base = 0;
+	for (i = 0; i < OTP_WALK_WORDS; i++)
+		w->raw[i] = 0;
+	for (i = 0; i < OTP_WALK_WORDS && at; i += 2) {
+		to = i;
+		OTP_WALK_OPAQUE(to);
+		to &= OTP_WALK_WORDS - 2;
+		w->reads++;
+		if (OTP_WALK_READ(&w->raw[to], 16, at)) {
+			w->reads += OTP_WALK_FAULT;
+			w->from = 2;
+			at = 0;
+			break;
+		}
+		end = at + 16;
+		next = w->raw[to];
+		if (next <= at || !otp_walk_is_record(w, next)) {
+			w->from = next ? 2 : 1;
+			w->raw[to] = next = 0;
+		}
+		at = next;
+	}
+	w->place = at;
+	if (end > w->seek)
+		return 0;
+	if (at)
+		w->at = at;
+	else
+		otp_walk_leave_records(w);
+	return 1;
 }
 
 /*
@@ -822,7 +945,7 @@ static __always_inline int otp_walk_pass_by(struct otp_walker *w)
 {
 	const __u64 page = otp_walk_page(w->at) + OTP_WALK_PAGE;
 
-	if (w->ready.plan.step != OTP_WALK_STACK || !w->ready.plan.held.at_reg || w->frames)
+	if (w->ready.plan.step != OTP_WALK_STACK || !(w->ready.plan.held.at_reg | w->ready.plan.held.home) || w->frames)
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
 	w->at = page + ((w->last + 1 - page) & (OTP_WALK_BLOCK - 1));
 	return 0;
@@ -831,18 +954,20 @@ static __always_inline int otp_walk_pass_by(struct otp_walker *w)
 /* To the first block of a stack; 0, or 1: the walk is over. */
 static __always_inline int otp_walk_enter_stack(struct otp_walker *w)
 {
-	__u64 low = 0, saved;
+	__u64 low = 0, from = 0, saved;
 
 	if (otp_walk_pointer(w, &low, w->node + w->ready.plan.low) || otp_walk_edge(w, &w->last, &w->ready.plan.last))
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
 	if (otp_walk_within(w, low, w->sp))
 		return otp_walk_over(w, OTP_WALK_END_DONE);
-	saved = otp_walk_saved(w, low);
+	saved = w->c_frame = otp_walk_saved(w, low, &from);
+	w->from = 0;
 	if (!saved)
 		return otp_walk_over(w, OTP_WALK_END_DONE);
 	otp_walk_put(w, saved);
 	w->root_words++;
-	w->at = w->last - ((w->last - (saved - 8) + OTP_WALK_BLOCK - 1) & ~(__u64)(OTP_WALK_BLOCK - 1));
+	from = from ? from : saved;
+	w->at = w->last - ((w->last - (from - 8) + OTP_WALK_BLOCK - 1) & ~(__u64)(OTP_WALK_BLOCK - 1));
 	w->last--;
 	return 0;
 }
@@ -1266,6 +1391,8 @@ static __always_inline int otp_walk_follow(struct otp_walker *w, __u64 tls, __u6
 		at = w->node;
 		if (!at)
 			return otp_walk_over(w, OTP_WALK_END_NO_ROOT);
+		if (!i)
+			w->own = at;
 		if (i + 1 == p->root_at)
 			*root = at;
 	}
@@ -1353,8 +1480,13 @@ static __always_inline int otp_walk_frame(struct otp_walker *w, __u32 words)
 	refusal = otp_walk_refusal(w, words);
 	if (refusal)
 		return otp_walk_over(w, refusal);
-	if (otp_walk_row(w))
+	if (w->ready.plan.step == OTP_WALK_STACK && w->from) {
+		if (otp_walk_read_records(w))
+			return 0;
+		missing = OTP_WALK_MISSING(0);
+	} else if (otp_walk_row(w)) {
 		return otp_walk_pass_by(w);
+	}
 	otp_walk_mend(w);
 	for (i = 0; i < OTP_WALK_SUBS; i++) {
 		if (i >= w->ready.plan.nr_subs)

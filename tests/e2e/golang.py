@@ -2,7 +2,7 @@
 """Go programs that know their CPU shares: each stack whole from the leaf to the
 goroutine's end, with inlined calls and lines, in files with and without
 symbols; and while the thread is on another stack, in C code, the vDSO and the
-runtime. GO_TOOLS names further go commands, of other versions; GOLANG=all builds
+runtime, also as that enlarges the stack, and in the race detector. GO_TOOLS names further go commands, of other versions; GOLANG=all builds
 them in all ways, GOLANG=away runs the latter alone."""
 import json
 import math
@@ -67,7 +67,6 @@ def check(name, truth, samples):
     broken = [(names[:4], names[-3:], marker) for _, names, marker in in_work if marker or not whole(names)]
     bad = sum(s.count for s, names, marker in in_work if marker or not whole(names))
     lib.ok(count > 0.9 * total / 1e9 * HZ, "%s: %d samples of %.0f are in the work" % (name, count, total / 1e9 * HZ))
-    # The runtime preempts by signals, whose handler is on a stack of its own: the goroutine's is not copied then.
     lib.ok(bad <= 0.005 * count, "%s: %d of %d stacks are not whole, frame by frame %s" % (name, bad, count, broken[:2]))
     cut = sum(s.count for s in samples if lib.user_part(s)[1])
     every = sum(s.count for s in samples)
@@ -96,7 +95,7 @@ def run(name, tool, flags):
     check(name, truth, samples)
 
 
-def legal(names):
+def legal(names, outer):
     """Whether the work's callers are there, not one more or less."""
     at = next(i for i, n in enumerate(names) if n in AWAY)
     calls = list(zip(names[:at], names[1:at + 1]))
@@ -104,10 +103,10 @@ def legal(names):
     own = "runtime.systemstack" in names[:at]
     right = all(own or AWAY_CALLERS.get(n, caller) == caller for n, caller in calls)
     skipped = any(n == "runtime.systemstack" and caller.startswith("main.") for n, caller in calls)
-    return names[at + 1:] == AWAY_OUTER and right and not skipped
+    return names[at + 1:] == outer and right and not skipped
 
 
-def check_away(name, truth, samples):
+def check_away(name, truth, samples, outer):
     total = sum(truth.values())
     # While it waits for its line, it becomes known how deep its stack is.
     parts = [(n, part) for n, part in ((s.count, lib.user_part(s)) for s in samples) if "main.wait" not in part[0]]
@@ -119,7 +118,7 @@ def check_away(name, truth, samples):
     work = [(n, names) for n, names, marker in stacks if not marker and any(f in AWAY for f in names)]
     count = sum(n for n, _ in work)
     lib.ok(count > 0.8 * total / 1e9 * HZ, "%s: %d samples of %.0f are in the work" % (name, count, total / 1e9 * HZ))
-    bad = [(n, names) for n, names in work if not legal(names)]
+    bad = [(n, names) for n, names in work if not legal(names, outer)]
     lib.ok(sum(n for n, _ in bad) <= 0.005 * count, "%s: the callers of %d of %d are not its own %s" % (
         name, sum(n for n, _ in bad), count, bad[:1]))
     for by, caller in AWAY_BY.items():
@@ -136,14 +135,65 @@ def check_away(name, truth, samples):
                "CPU time" % (name, part, 100 * got, 100 * waits, 100 * want))
 
 
-def run_away(name, tool, flags):
+def run_away(name, tool, flags, deep=False):
     path = os.path.join(lib.scratch(), name)
     if not golang_lib.build(tool, name, flags, path, "away.go", True):
         return
     # So often, its large frame takes more than may be copied by default.
     d = lib.Otprofd(hz=HZ, interval="5s", sampler={"stack_rate": "1G"})
-    truth, samples = golang_lib.after_walked(d, [path, str(SECONDS)], name)
-    check_away(name, truth, samples)
+    truth, samples = golang_lib.after_walked(d, [path, str(SECONDS)] + ["deep"] * deep, name)
+    outer = [n.replace("descend", "descendDeep") for n in AWAY_OUTER] if deep else AWAY_OUTER
+    check_away(name, truth, samples, outer)
+
+
+def has_records(tool):
+    """Whether the frames of what it builds have records, to which the runtime keeps the first frame pointer."""
+    numbers = golang_lib.version(tool)[2:].split(".")
+    return numbers[0] == "1" and numbers[1].isdigit() and int(numbers[1]) >= 21
+
+
+def run_steady(name, tool, flags, source, cgo=False):
+    """Of a program that does the same all the time: the stacks, and their markers, from when its goroutines are known on."""
+    path = os.path.join(lib.scratch(), name)
+    if not golang_lib.build(tool, name, flags, path, source, cgo):
+        return []
+    d = lib.Otprofd(hz=HZ, interval="1s")
+    p = lib.start([path, str(SECONDS + 8)], stdout=subprocess.DEVNULL)
+    lib.ok(lib.wait_for(lambda: golang_lib.is_walked(d, p.pid), 60, 0.5), "%s: where its goroutines are is known" % name)
+    before = set(lib.profile_files(d.files))
+    lib.wait_for(lambda: set(lib.profile_files(d.files)) - before, 15)
+    before = set(lib.profile_files(d.files))
+    lib.ok(p.wait(60) == 0, "%s has ended" % name)
+    d.stop()
+    samples = [s for f in lib.profile_files(d.files) if f not in before for s in lib.Request(lib.read(f)).samples()]
+    parts = [(s.count, *lib.user_part(s)) for s in samples if lib.executable(s) == os.path.basename(path)]
+    of_main = {names[-1] for _, names, _ in parts if "runtime.main" in names}
+    lib.ok(not any(n.startswith("created by ") for n in of_main), "%s: nobody created the main goroutine %s" % (name, of_main))
+    return [(n, golang_lib.plain(names), marker) for n, names, marker in parts]
+
+
+def run_grow(name, tool):
+    """A stack that grows is copied by the runtime, on the thread's own: on behalf of the function that needs it."""
+    stacks = run_steady(name, tool, ["-ldflags", golang_lib.STRIP], "grow.go")
+    grown = [(n, names) for n, names, _ in stacks if "runtime.newstack" in names and "runtime.copystack" in names]
+    count = sum(n for n, _ in grown)
+    lost = [(n, names) for n, names in grown if names[-2:] != ["main.grow", "runtime.goexit"]]
+    lib.ok(count > 50, "%s: %d samples are in a stack's growth" % (name, count))
+    lib.ok(sum(n for n, _ in lost) <= 0.02 * count, "%s: %d of them do not lead to what needs the stack %s" % (
+        name, sum(n for n, _ in lost), lost[:2]))
+
+
+def run_race(name, tool):
+    """The race detector's C code runs on the thread's own stack, and nothing but a register leads back."""
+    stacks = run_steady(name, tool, ["-race"], "shares.go", True)
+    called = [(n, names) for n, names, _ in stacks if "racecall" in names[1:]]
+    count = sum(n for n, _ in called)
+    lost = [(n, names) for n, names in called if names[-1] != "runtime.goexit"]
+    lib.ok(count > 50, "%s: %d samples are in the race detector" % (name, count))
+    lib.ok(sum(n for n, _ in lost) <= 0.01 * count, "%s: %d of them do not lead to the goroutine's end %s" % (
+        name, sum(n for n, _ in lost), lost[:2]))
+    cut = sum(n for n, _, marker in stacks if marker)
+    lib.ok(cut <= 0.01 * sum(n for n, _, _ in stacks), "%s: %d of all stacks are cut" % (name, cut))
 
 
 tools = golang_lib.tools()
@@ -153,6 +203,12 @@ for go in tools:
         run("%s-%s" % (golang_lib.version(go), variant), go, options)
     for variant, options in list(AWAY_VARIANTS.items())[:NR_AWAY] if shutil.which("gcc") else []:
         run_away("%s-%s" % (golang_lib.version(go), variant), go, options)
+    if shutil.which("gcc") and has_records(go):
+        run_away("%s-away-deep" % golang_lib.version(go), go, AWAY_VARIANTS["away-stripped"], True)
+    if not ONLY_AWAY:
+        run_grow("%s-grow" % golang_lib.version(go), go)
+    if not ONLY_AWAY and not lib.BRIEF and shutil.which("gcc"):
+        run_race("%s-race" % golang_lib.version(go), go)
 if not shutil.which("gcc"):
     lib.skip("stacks of Go programs in C code", "no C compiler is installed")
 lib.finish()

@@ -163,6 +163,24 @@ START_TEST(a_capture_drops_secrets_of_stacks_that_were_left)
 }
 END_TEST
 
+/* Frame records of it lead from one to the next. */
+START_TEST(a_capture_keeps_where_frame_records_of_stacks_are)
+{
+	struct { struct otp_walked head; uint64_t word[2 + OTP_WALK_WORDS]; } walk = {
+		.head = {.generation = 3, .frames = 1, .root_words = 1, .frame_words = OTP_WALK_WORDS + 1,
+			 .step = OTP_WALK_STACK},
+		.word = {0x1234567890, 0x2345678901 | OTP_WALK_MISSING(0), 0x3456789012, CODE + 8, 0x4567890123, SECRET}};
+	struct sample s = {.head = {.rec.type = OTP_REC_SAMPLE, .pid = 4242, .tid = 4242, .arch = OTP_ARCH_X86_64},
+			   .walks = {&walk.head}};
+	_cleanup_(closep) int fd = capture_of(&s, 1);
+
+	ck_assert(holds(fd, 0x3456789012));
+	ck_assert(holds(fd, CODE + 8));
+	ck_assert(holds(fd, 0x4567890123));
+	ck_assert(!holds(fd, SECRET));
+}
+END_TEST
+
 START_TEST(a_capture_keeps_what_runtimes_read)
 {
 	const uint64_t words[] = {STACK + 16, STACK + 32, STACK - 8, UINT64_MAX};
@@ -297,6 +315,7 @@ Suite *replay_suite(void)
 	tcase_add_test(t, a_capture_keeps_what_runtimes_read);
 	tcase_add_test(t, a_capture_keeps_walks);
 	tcase_add_test(t, a_capture_drops_secrets_of_stacks_that_were_left);
+	tcase_add_test(t, a_capture_keeps_where_frame_records_of_stacks_are);
 	tcase_add_test(t, a_capture_keeps_signed_return_addresses_of_arm64);
 	tcase_add_test(t, a_replay_sees_every_sample);
 	tcase_add_test(t, a_capture_cut_anywhere_is_a_shorter_capture);

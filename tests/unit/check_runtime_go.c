@@ -119,9 +119,33 @@ START_TEST(the_code_tells_where_the_goroutine_is)
 	ck_assert_int_eq(attached.walk.chain[1], 48);
 	ck_assert_int_eq(attached.walk.chain[2], 184);
 	ck_assert_int_eq(attached.walk.via, 0);
+	ck_assert_int_eq(attached.walk.held.home, 0);
 	ck_assert_str_eq(attached.version, "1.20 or later");
 	walks.plan[0] = attached.walk;
 	ck_assert(otp_walk_sound(&walks));
+}
+END_TEST
+
+/* Since Go 1.21 frames have records: mov 56(%rax),%rsp; mov n(%rax),%rbp. */
+START_TEST(the_code_tells_where_the_frame_pointer_is_saved)
+{
+	static const uint8_t back[] = {0x48, 0x8b, 0x60, 56, 0x48, 0x8b, 0x68, 96};
+	struct otp_walks walks = {.generation = 1};
+	int32_t bytes;
+
+	ck_assert_int_eq(attach(), 0);
+	ck_assert_int_eq(attached.walk.held.frame, 0);
+	bytes = attached.walk.far;
+	memcpy(file.tiny.image + TINY_CODE + 48, back, sizeof(back));
+	ck_assert_int_eq(attach(), 0);
+	ck_assert_int_eq(attached.walk.held.frame, 96);
+	ck_assert_int_gt(attached.walk.far, bytes);
+	walks.plan[0] = attached.walk;
+	ck_assert(otp_walk_sound(&walks));
+	/* Not in g.sched. */
+	file.tiny.image[TINY_CODE + 48 + 7] = 0xf8;
+	ck_assert_int_eq(attach(), 0);
+	ck_assert_int_eq(attached.walk.held.frame, 0);
 }
 END_TEST
 
@@ -293,6 +317,25 @@ START_TEST(labels_of_a_list_are_read)
 }
 END_TEST
 
+START_TEST(the_main_goroutine_has_no_creator)
+{
+	setup_context(GO_1_20);
+	strcpy((char *)file.tiny.image + TINY_EH + GO_FILE_NAMES + NAMES + 25, _i ? "runtime.rt0_go.abi0" : "runtime.newproc");
+	go_file_put(&file, file.function[1] + 4, NAMES + 25, 4);
+	ck_assert_int_eq(attach(), 0);
+	copied = (struct runtime_copied){.root = root, .nr_root = 1};
+	for (unsigned at = 0; at < 0x40; at += 0x3f) {
+		root[0] = BIAS + TINY_CODE + 0x40 + at;
+		context = (struct runtime_context){0};
+		runtime_go.context(&attached, &copied, &context);
+		ck_assert_uint_eq(context.creator, 0);
+	}
+	root[0]++;
+	runtime_go.context(&attached, &copied, &context);
+	ck_assert_uint_eq(context.creator, root[0]);
+}
+END_TEST
+
 START_TEST(long_and_unreadable_labels_are_cut_or_left_out)
 {
 	/* Its 63rd byte is the second one of a character. */
@@ -339,6 +382,7 @@ Suite *runtime_go_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_program_is_known_by_its_table);
 	tcase_add_loop_test(t, the_code_tells_where_the_goroutine_is, 0, ARRAY_SIZE(tls));
+	tcase_add_test(t, the_code_tells_where_the_frame_pointer_is_saved);
 	tcase_add_test(t, a_word_of_the_loader_that_cannot_be_read_is_no_offset);
 	tcase_add_test(t, other_code_is_not_guessed_at);
 	tcase_add_test(t, a_program_without_these_functions_is_not_walked);
@@ -346,6 +390,7 @@ Suite *runtime_go_suite(void)
 	tcase_add_loop_test(t, the_code_tells_where_creator_and_labels_are, 0, ARRAY_SIZE(store_labels));
 	tcase_add_test(t, without_a_version_labels_are_not_read);
 	tcase_add_test(t, other_code_of_theirs_is_not_guessed_at);
+	tcase_add_loop_test(t, the_main_goroutine_has_no_creator, 0, 2);
 	tcase_add_test(t, labels_of_a_list_are_read);
 	tcase_add_test(t, long_and_unreadable_labels_are_cut_or_left_out);
 	tcase_add_test(t, labels_of_a_map_are_keys_then_values);

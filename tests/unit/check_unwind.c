@@ -1322,6 +1322,28 @@ START_TEST(a_root_that_keeps_the_stack_it_left_is_none)
 }
 END_TEST
 
+/* newstack, called by morestack, copies the stack of the goroutine that it has in its frame. */
+START_TEST(a_root_whose_callee_keeps_the_stack_it_left_is_none)
+{
+	leave_stack(BASE + 0x2010);
+	put_go(0x2150, 1);
+	other_stack[8] = BASE + 0x2310;
+	reopen();
+	reg[RIP] = BASE + 0x2110;
+	word(0, 0);
+	word(3, BASE + 0x2150);
+	EXPECT(UNWIND_ROOT, BASE + 0x2110, BASE + 0x2150);
+	/* In its own frame, anything may be. */
+	word(4, other.id);
+	EXPECT(UNWIND_ROOT, BASE + 0x2110, BASE + 0x2150);
+	word(_i, other.id);
+	EXPECT(UNWIND_ROOT, BASE + 0x2110, BASE + 0x2150, BASE + 0x2010, BASE + 0x2310);
+	/* The goroutine was given up, and the thread is about to go on with another one. */
+	other.id++;
+	EXPECT(UNWIND_ROOT, BASE + 0x2110, BASE + 0x2150);
+}
+END_TEST
+
 START_TEST(the_stack_that_was_left_may_be_deeper_than_its_copy)
 {
 	leave_stack(BASE + 0x2008);
@@ -1344,6 +1366,52 @@ START_TEST(the_stack_that_was_left_may_be_deeper_than_its_copy)
 	/* A stack pointer that is not in the copy. */
 	other.sp = OTHER - 64;
 	EXPECT(UNWIND_SWITCHED, BASE + 0x2010, BASE + 0x2150);
+}
+END_TEST
+
+START_TEST(beyond_its_copy_frame_records_lead_on)
+{
+	struct unwind_record records[] = {
+		{OTHER + 64 + 8 * 3, OTHER + 0x1000, BASE + 0x2120}, /* 0x2110, called by 0x2120 */
+		{OTHER + 64 + 8 * 7, OTHER + 0x2000, BASE + 0x2310},
+		{OTHER + 64 + 8 * 90, 0, 0},
+	};
+
+	leave_stack(BASE + 0x2008);
+	other.stand_in = true;
+	other.cut = true;
+	other.len = 64 + 8; /* up to the return address of 0x2000 */
+	other.records = records;
+	put_go(0x2150, 6);
+	reopen();
+	EXPECT(UNWIND_SHORT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110);
+	other.nr_records = 3;
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110, BASE + 0x2120, BASE + 0x2310);
+	other.nr_records = 1;
+	EXPECT(UNWIND_SHORT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110, BASE + 0x2120);
+	ck_assert_uint_eq(out.fail_addr, OTHER + 64 + 8 * 8);
+	/* A word that is in no record. */
+	records[0].at -= 8;
+	EXPECT(UNWIND_SHORT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110);
+}
+END_TEST
+
+/* mov $15,%rax; syscall: its table is that of a function that was called. */
+START_TEST(what_go_returns_from_a_signal_by_is_no_function)
+{
+	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 5};
+
+	leave_stack(BASE + 0x2008);
+	memcpy(tiny.image + 0x2110, code, sizeof(code));
+	reopen();
+	word(20, STACK + 400);
+	word(21, BASE + 0x2000);
+	word(50, BASE + 0x2310);
+	for (uint64_t at = 0x2110; at <= 0x2117; at += 7) {
+		reg[RIP] = BASE + at;
+		EXPECT(UNWIND_ROOT, BASE + at, BASE + 0x2000, BASE + 0x2310);
+		ck_assert_uint_eq(out.frames[0].flags, FRAME_SIGNAL);
+	}
 }
 END_TEST
 
@@ -1560,7 +1628,10 @@ Suite *unwind_suite(void)
 	tcase_add_loop_test(t, go_leaves_a_stack_whatever_its_tables_say, 0, NR(go));
 	tcase_add_loop_test(t, unwinding_goes_on_in_the_stack_that_was_left, 0, 2);
 	tcase_add_test(t, a_root_that_keeps_the_stack_it_left_is_none);
+	tcase_add_loop_test(t, a_root_whose_callee_keeps_the_stack_it_left_is_none, 0, 3);
 	tcase_add_test(t, the_stack_that_was_left_may_be_deeper_than_its_copy);
+	tcase_add_test(t, beyond_its_copy_frame_records_lead_on);
+	tcase_add_test(t, what_go_returns_from_a_signal_by_is_no_function);
 	tcase_add_loop_test(t, what_looks_like_go_elsewhere_is_not, 0, NR(go));
 	tcase_add_test(t, code_that_left_for_another_stack_names_the_bytes);
 	tcase_add_test(t, stack_made_by_hand_ends_at_its_first_function);

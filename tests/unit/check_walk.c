@@ -531,6 +531,115 @@ START_TEST(of_a_stack_too_deep_to_copy_the_outermost_bytes_are)
 }
 END_TEST
 
+/* Of such a stack, whose frames have records of two words, of which the frame pointer is the first. */
+static struct otp_walk with_records(const uint64_t *at, unsigned n, uint64_t last)
+{
+	struct otp_walk p = left_stack(LOW + 8, 0);
+
+	p.frames_max = 6;
+	p.far = 2 * OTP_WALK_BLOCK;
+	p.held.frame = 32;
+	poke(NODE(0) + 32, at[0]);
+	for (unsigned i = 0; i < n; i++)
+		poke(at[i], i + 1 < n ? at[i + 1] : last);
+	return p;
+}
+
+/* Block i of what was copied holds n records and then zeros; next: of the last one. */
+static void expect_records(uint32_t i, const uint64_t *at, unsigned n, uint64_t next)
+{
+	const uint32_t from = head.root_words + i * (OTP_WALK_WORDS + 1);
+
+	ck_assert_uint_eq(word(from), at[0] | OTP_WALK_MISSING(0));
+	for (unsigned k = 0; k < OTP_WALK_WORDS / 2; k++) {
+		ck_assert_uint_eq(word(from + 1 + 2 * k), k + 1 < n ? at[k + 1] : k + 1 == n ? next : 0);
+		ck_assert_uint_eq(word(from + 2 + 2 * k), k < n ? at[k] + 8 : 0);
+	}
+}
+
+static void expect_bytes(uint32_t i, uint64_t at)
+{
+	ck_assert_uint_eq(word(head.root_words + i * (OTP_WALK_WORDS + 1)), at);
+	ck_assert_uint_eq(word(head.root_words + i * (OTP_WALK_WORDS + 1) + 1), at);
+}
+
+/* Four blocks of bytes end there. */
+#define NEAR_END (HIGH - 4 * OTP_WALK_BLOCK)
+
+START_TEST(of_a_stack_too_deep_to_copy_the_frame_records_are)
+{
+	const uint64_t at[] = {LOW + 16, NEAR_END - 32, NEAR_END - 8, HIGH - 400, HIGH - 320, HIGH - 240, HIGH - 160, HIGH - 80,
+			       HIGH - 40, HIGH - 16};
+	struct otp_walk p = with_records(at, 10, 0);
+
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, 6);
+	expect_bytes(3, NEAR_END - OTP_WALK_BLOCK);
+	expect_records(4, at, 8, at[8]);
+	expect_records(5, at + 8, 2, 0);
+	/* Of another saved stack pointer. */
+	p.via = 24;
+	p.via_at = 8;
+	poke(OTHER + 8, at[0] + 16);
+	poke(NODE(0) + 16, 0);
+	poke(NODE(0) + 32, 0);
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	expect_records(5, at + 8, 2, 0);
+	/* More of them than may be copied. */
+	p.frames_max = 5;
+	p.far = OTP_WALK_BLOCK;
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_FRAMES);
+	ck_assert_uint_eq(head.frames, 5);
+}
+END_TEST
+
+/* Those in the bytes are passed by. */
+START_TEST(frame_records_that_were_copied_are_not_copied_again)
+{
+	uint64_t at[20];
+	struct otp_walk p;
+
+	for (unsigned i = 0; i < 18; i++)
+		at[i] = LOW + 16 + 24 * i;
+	at[18] = HIGH - 64;
+	at[19] = HIGH - 24;
+	p = with_records(at, 20, 0);
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, 5);
+	expect_records(4, at + 16, 4, 0);
+}
+END_TEST
+
+/* As at a callback, whose frame pointer is C code's, or where there is none. Then the outermost bytes are copied. */
+START_TEST(where_frame_records_are_broken_bytes_follow)
+{
+	const uint64_t at[] = {LOW + 16, HIGH - 304, HIGH - 200}, near[] = {LOW + 16, LOW + 40};
+	const uint64_t last[] = {AT + 0x100, HIGH, HIGH - 8, HIGH - 100, LOW + 16, 1};
+	struct otp_walk p = with_records(at, 3, last[_i]);
+
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, 6);
+	expect_records(4, at, 3, 0);
+	expect_bytes(5, HIGH - OTP_WALK_BLOCK);
+	/* Before the bytes' end. */
+	p = with_records(near, 2, last[_i]);
+	run(&p, 0);
+	ck_assert_uint_eq(head.frames, 6);
+	expect_bytes(4, HIGH - 2 * OTP_WALK_BLOCK);
+	expect_bytes(5, HIGH - OTP_WALK_BLOCK);
+	/* The frame pointer that was saved is none. */
+	poke(NODE(0) + 32, last[_i]);
+	run(&p, 0);
+	ck_assert_uint_eq(head.frames, 6);
+	expect_bytes(4, HIGH - 2 * OTP_WALK_BLOCK);
+}
+END_TEST
+
 START_TEST(the_blocks_of_a_stack_fit_a_sample)
 {
 	struct otp_walk p = left_stack(LOW + 8, 0);
@@ -692,6 +801,40 @@ START_TEST(another_saved_stack_pointer_goes_before)
 	poke(NODE(0) + 24, 16);
 	run(&p, 0);
 	expect_copied(LOW + 500);
+}
+END_TEST
+
+/* A call of the race detector's C code, and a signal handler: nothing says where the stack ends, but which one it is. */
+START_TEST(of_a_stack_that_was_left_without_a_word_the_outermost_bytes_are_copied)
+{
+	struct otp_walk p = left_stack(0, 0);
+
+	p.via = 24;
+	p.via_at = 8;
+	p.held.home = 1;
+	p.nr_chain = 1;
+	p.base = AT + 0x300;
+	poke(AT + 0x300, NODE(0));
+	run(&p, 0);
+	expect_copied((LOW + 8) | OTP_WALK_VIA);
+	p.frames_max = 2;
+	run(&p, 0);
+	expect_copied((HIGH - 2 * OTP_WALK_BLOCK + 8) | OTP_WALK_VIA);
+	/* What was saved may still be right, in a signal handler. */
+	poke(NODE(0) + 16, HIGH - 100);
+	run(&p, 0);
+	ck_assert_uint_eq(word(1), (HIGH - 100) & ~1ull);
+	ck_assert_uint_eq(word(2), HIGH - 2 * OTP_WALK_BLOCK);
+	/* It was left for the stack of this one: it is. */
+	poke(OTHER, NODE(0));
+	p.frames_max = 100;
+	run(&p, 0);
+	expect_copied(HIGH - 100);
+	/* What is known goes before. */
+	poke(OTHER, 0);
+	poke(OTHER + 8, LOW + 800);
+	run(&p, 0);
+	expect_copied((LOW + 800) | OTP_WALK_VIA);
 }
 END_TEST
 
@@ -1093,6 +1236,9 @@ static void bound_plan(struct otp_walk *p)
 	} else if (p->step == OTP_WALK_STACK) {
 		p->stride = OTP_WALK_BLOCK;
 		p->tag = 0;
+		p->far = p->frames_max / 2 * OTP_WALK_BLOCK;
+		p->held.frame = (int16_t)(random_next() % 512);
+		p->held.home = p->via && random_next() % 2;
 	}
 	for (uint32_t i = 0; i < OTP_WALK_SUBS; i++) {
 		p->sub[i].from = (uint8_t)(p->sub[i].from % (i + 1));
@@ -1197,6 +1343,8 @@ static void break_plan(struct otp_walks *s, int how)
 		break;
 	case 43: p->hashed.hash = 1; break; /* of no table */
 	case 44: *p = calls(); p->hashed.slots = 8; break;
+	case 45: *p = left_stack(LOW + 8, 0); p->held.reserved[1] = 1; break;
+	case 46: *p = left_stack(LOW + 8, 0); p->held.home = 1; break; /* of nowhere */
 	}
 }
 
@@ -1235,6 +1383,9 @@ Suite *walk_suite(void)
 	tcase_add_test(t, empty_arrays_that_loop_end);
 	tcase_add_loop_test(t, a_stack_that_was_left_is_copied_up_to_its_end, 0, 5);
 	tcase_add_test(t, of_a_stack_too_deep_to_copy_the_outermost_bytes_are);
+	tcase_add_test(t, of_a_stack_too_deep_to_copy_the_frame_records_are);
+	tcase_add_test(t, frame_records_that_were_copied_are_not_copied_again);
+	tcase_add_loop_test(t, where_frame_records_are_broken_bytes_follow, 0, 6);
 	tcase_add_test(t, the_blocks_of_a_stack_fit_a_sample);
 	tcase_add_test(t, a_stack_that_the_thread_is_on_is_not_copied);
 	tcase_add_test(t, an_interpreter_has_its_stack_pointer_in_a_register);
@@ -1243,6 +1394,7 @@ Suite *walk_suite(void)
 	tcase_add_test(t, another_word_is_copied_with_the_roots);
 	tcase_add_loop_test(t, a_stack_pointer_out_of_its_stack_is_not_followed, 0, 4);
 	tcase_add_test(t, another_saved_stack_pointer_goes_before);
+	tcase_add_test(t, of_a_stack_that_was_left_without_a_word_the_outermost_bytes_are_copied);
 	tcase_add_test(t, chunks_are_copied_from_their_stack_pointer_to_their_end);
 	tcase_add_test(t, pointers_to_chunks_may_be_whole);
 	tcase_add_loop_test(t, where_there_are_no_chunks_little_is_read, 0, 4);
@@ -1256,7 +1408,7 @@ Suite *walk_suite(void)
 	tcase_add_test(t, an_array_of_each_state_is_copied);
 	tcase_add_test(t, frames_have_subs_by_any_of_their_words);
 	tcase_add_test(t, hostile_plans_and_memory_stay_within_bounds);
-	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 45);
+	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 47);
 	suite_add_tcase(s, t);
 	return s;
 }

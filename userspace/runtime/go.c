@@ -22,8 +22,12 @@
 enum { GO_STACK_LO = 0, GO_STACK_HI = 8, GO_M = 48, GO_SCHED_SP = 56, GO_SCHED_PC = 64, GO_SCHED_G = 72 };
 /* As the root keeps them. */
 enum { GO_ROOT_SP, GO_ROOT_PC, GO_ROOT_G, GO_ROOT_WORDS, GO_ROOT_SAVED = GO_ROOT_WORDS };
-/* Of a goroutine's stack, where its copy does not reach the end: from its entry up to a frame too large to copy. */
+/*
+ * Of a goroutine's stack, where its copy does not reach the end: from its entry up to a frame too large to copy; or, with
+ * frame pointers, for 512 frames.
+ */
 #define GO_FAR (4096 / OTP_WALK_BLOCK * OTP_WALK_BLOCK)
+#define GO_FAR_RECORDS (512 * 16)
 #define GO_BIT(offset) (1u << (offset) / 8)
 
 /* --- functions --- */
@@ -54,6 +58,8 @@ static void go_take(struct go_attaching *g, const struct go_function *f)
 		g->created = *f;
 	else if (go_name_is(name, "runtime/pprof.runtime_setProfLabel"))
 		g->set_labels = *f;
+	else if (g->nr_begins < ARRAY_SIZE(g->begins) && (go_name_is(name, "runtime.newproc") || go_name_is(name, "runtime.rt0_go")))
+		g->begins[g->nr_begins++] = *f;
 }
 
 static int go_attach_functions(struct go_attaching *g)
@@ -138,6 +144,21 @@ static int go_attach_curg(struct go_attaching *g, const struct go_code *c)
 	return 0;
 }
 
+/*
+ * mov 56(%rax),%rsp; mov g.sched.bp(%rax),%rbp: back on the goroutine's stack, since Go 1.21. Since then each frame that
+ * calls has a frame record, too.
+ */
+static void go_attach_frames(struct go_attaching *g, const struct go_code *c)
+{
+	int64_t at = GO_FIND(c, 0, 4, 0x48, 0x8b, 0x60, GO_SCHED_SP, 0x48, 0x8b, 0x68);
+
+	g->walk->far = GO_FAR;
+	if (at < 0 || c->byte[at + 7] <= GO_SCHED_SP || c->byte[at + 7] > INT8_MAX)
+		return;
+	g->walk->held.frame = c->byte[at + 7];
+	g->walk->far = GO_FAR_RECORDS;
+}
+
 /* mov -8(%rdx),%rcx; mov %rcx,m.vdsoPC(%rbx); mov %rdx,m.vdsoSP(%rbx); without, such a stack stays cut. */
 static void go_attach_vdso(struct go_attaching *g, const struct go_code *c)
 {
@@ -151,6 +172,7 @@ static void go_attach_vdso(struct go_attaching *g, const struct go_code *c)
 		return;
 	g->walk->via = GO_M;
 	g->walk->via_at = (int16_t)offset;
+	g->walk->held.home = 1; /* m.g0, its first word */
 }
 
 /* --- attaching --- */
@@ -167,7 +189,6 @@ static void go_plan(struct otp_walk *w)
 	w->stride = OTP_WALK_BLOCK;
 	w->keep = (1u << OTP_WALK_WORDS) - 1;
 	w->frames_max = OTP_WALK_BLOCKS;
-	w->far = GO_FAR;
 }
 
 /* "go1.21.13" at the build information's 33rd byte since Go 1.18; only shown. */
@@ -192,6 +213,7 @@ static int go_attach_code(struct go_attaching *g)
 	int r;
 
 	go_code_read(g->file->binary, &g->systemstack, &c);
+	go_attach_frames(g, &c);
 	r = go_attach_tls(g, &c);
 	if (r == 0)
 		r = go_attach_curg(g, &c);
@@ -234,7 +256,7 @@ static int go_stack(const struct runtime_attached *a, const uint64_t *root, uint
 	if (nr_root != GO_ROOT_WORDS + 1)
 		return -ENOENT;
 	*ret = (struct runtime_stack){.id = root[GO_ROOT_G]};
-	/* In the vDSO the thread's registers lead back; and what is in sched is of an earlier switch. */
+	/* In the vDSO, the race detector and signal handlers registers lead back; what is in sched is of an earlier switch. */
 	if (root[GO_ROOT_SAVED] & OTP_WALK_VIA)
 		return 0;
 	ret->pc = root[GO_ROOT_PC];

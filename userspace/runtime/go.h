@@ -16,6 +16,8 @@ enum {
 	GO_SWITCH, GO_SWITCH_END, /* systemstack_switch, which stands for the function that left the stack */
 	GO_EXIT, GO_EXIT_END,	  /* goexit, to which a goroutine's first function returns */
 	GO_LABELS,		  /* enum go_labels */
+	GO_BEGINS,		  /* of each function that creates the main goroutine, its start and end */
+	GO_BEGINS_END = GO_BEGINS + 6,
 };
 
 struct go_attaching {
@@ -23,6 +25,8 @@ struct go_attaching {
 	struct memory *m;
 	const struct go_table *table;
 	struct go_function systemstack, systemstack_switch, nanotime, goexit, created, set_labels;
+	struct go_function begins[(GO_BEGINS_END - GO_BEGINS) / 2]; /* rt0_go, newproc, and the wrapper by which that is called */
+	uint32_t nr_begins;
 	struct otp_walk *walk;
 	char *why;
 };

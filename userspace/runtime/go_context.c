@@ -5,6 +5,9 @@
  * Both are copied in the tick, labels with the bytes of their keys and values:
  * they never change, but the memory is collected and holds other labels then.
  *
+ * The main goroutine has no creator, as in Go's own tracebacks: its go statement is
+ * in the assembly code that a program begins with (asm_amd64.s, rt0_go, which calls
+ * newproc, since Go 1.17 by a wrapper of that name).
  * Where the fields are stands in the program's own code: printcreatedby begins
  * with a load of gopc (Go, src/runtime/traceback.go), runtime_setProfLabel has a
  * store to labels (proflabel.go). A program that links no runtime_setProfLabel
@@ -145,6 +148,10 @@ void go_attach_context(const struct go_attaching *g, struct runtime_attached *re
 	else
 		go_plan_none(w);
 	ret->param[GO_LABELS] = form;
+	for (uint32_t i = 0; i < g->nr_begins; i++) {
+		ret->param[GO_BEGINS + 2 * i] = g->file->bias + g->begins[i].start;
+		ret->param[GO_BEGINS + 2 * i + 1] = g->file->bias + g->begins[i].end;
+	}
 	ret->param[GO_EXIT] = g->file->bias + g->goexit.start;
 	ret->param[GO_EXIT_END] = g->file->bias + g->goexit.end;
 }
@@ -228,9 +235,17 @@ static void go_context_map(const struct runtime_copied *w, struct runtime_contex
 	}
 }
 
+static bool go_is_main(const struct runtime_attached *a, uint64_t creator)
+{
+	for (unsigned i = GO_BEGINS; i < GO_BEGINS_END; i += 2)
+		if (creator >= a->param[i] && creator < a->param[i + 1])
+			return true;
+	return false;
+}
+
 void go_context(const struct runtime_attached *a, const struct runtime_copied *w, struct runtime_context *ret)
 {
-	if (w->nr_root == 1 && a->more.root_keep)
+	if (w->nr_root == 1 && a->more.root_keep && !go_is_main(a, w->root[0]))
 		ret->creator = w->root[0];
 	if (a->param[GO_LABELS] == GO_LABELS_LIST)
 		go_context_list(w, ret);

@@ -35,6 +35,7 @@ struct cursor {
 	uint64_t valid; /* bit per register */
 	uint64_t reg[OTP_REGS_MAX];
 	uint64_t low;  /* the next CFA must lie above: stacks only shrink towards the root */
+	uint64_t callee_sp; /* of the frame before */
 	struct reach reach;
 	const struct mapping *map; /* of the current frame */
 	const struct mapped_file *file;

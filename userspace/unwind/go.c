@@ -14,6 +14,7 @@ enum go_role {
 	GO_ROOT,     /* it has no caller */
 	GO_LEAVES,   /* what it calls runs on another stack, and returns to it */
 	GO_ABANDONS, /* likewise, and never returns: a root, as to Go's own tracebacks */
+	GO_GROWS,    /* likewise, but while what it called keeps the goroutine it is not: so it is to the runtime's profiles */
 	GO_INJECTED, /* a signal's handler has put the call in: runtime/signal_amd64.go, pushCall, and preparePanic */
 	GO_CALLBACK, /* it returns to where its goroutine's stack was left, which is a function's first instruction as well */
 };
@@ -28,7 +29,7 @@ static const struct {
 } go_roles[] = {
 	{"runtime.cgocallback", GO_CALLBACK}, {"runtime.cgocallback_gofunc", GO_CALLBACK}, {"runtime.mstart", GO_PLAIN},
 	{"runtime.goexit", GO_ROOT},	   {"runtime.rt0_go", GO_ROOT},		     {"runtime.systemstack", GO_LEAVES},
-	{"runtime.asmcgocall", GO_LEAVES}, {"runtime.mcall", GO_ABANDONS},	     {"runtime.morestack", GO_ABANDONS},
+	{"runtime.asmcgocall", GO_LEAVES}, {"runtime.mcall", GO_ABANDONS},	     {"runtime.morestack", GO_GROWS},
 	{"runtime.nanotime1", GO_LEAVES},  {"runtime.walltime1", GO_LEAVES},	     {"runtime.sigpanic", GO_INJECTED},
 	{"runtime.asyncPreempt", GO_INJECTED}, {"runtime.debugCallV1", GO_INJECTED}, {"runtime.debugCallV2", GO_INJECTED},
 };
@@ -53,9 +54,14 @@ static bool go_is_wrapper(const struct go_table *t, const struct go_function *f)
 	return !(f->flags & GO_WRITES_SP) && (t->format > GO_1_16 || (t->format == GO_1_16 && f->id == GO_1_16_WRAPPER));
 }
 
+static bool go_is_switching(enum go_role role)
+{
+	return role == GO_LEAVES || role == GO_ABANDONS || role == GO_GROWS;
+}
+
 static enum go_role go_named_role(const struct go_table *t, const struct go_function *f, enum go_role role)
 {
-	return (role == GO_LEAVES || role == GO_ABANDONS) && go_is_wrapper(t, f) ? GO_PLAIN : role;
+	return go_is_switching(role) && go_is_wrapper(t, f) ? GO_PLAIN : role;
 }
 
 static enum go_role go_role(const struct go_table *t, const struct go_function *f)
@@ -179,10 +185,12 @@ static int go_switching_row(const struct arch *arch, const struct go_table *t, c
 	if (r < 0)
 		return r;
 	flags = go_switching_flags(arch, t, f, role, vaddr);
-	if (flags == ROW_SWITCHED && role == GO_ABANDONS)
-		ret->reg[ret->ra].kind = RULE_UNDEFINED;
-	else
+	if (flags != ROW_SWITCHED || role == GO_LEAVES) {
 		ret->flags |= flags;
+		return 0;
+	}
+	ret->reg[ret->ra].kind = RULE_UNDEFINED;
+	ret->flags |= role == GO_GROWS ? ROW_PROVES_BELOW : ROW_PROVES;
 	return 0;
 }
 
@@ -209,7 +217,7 @@ int go_row(const struct arch *arch, struct binary *b, uint64_t vaddr, struct row
 	if (r < 0 || !f.sp)
 		return r < 0 ? r : -ENOENT;
 	role = go_role(t, &f);
-	if (role == GO_LEAVES || role == GO_ABANDONS)
+	if (go_is_switching(role))
 		return go_switching_row(arch, t, &f, role, vaddr, ret);
 	r = go_plain_row(arch, t, &f, vaddr, ret);
 	if (r == 0 && role == GO_ROOT)

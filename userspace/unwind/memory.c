@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "unwind/cursor.h"
 
@@ -46,6 +47,18 @@ static bool memory_in_base(const struct unwind_input *in, uint64_t addr)
 	return in->base_len >= 8 && addr >= in->base_addr && addr - in->base_addr <= in->base_len - 8;
 }
 
+/* A word of a frame record; NULL: there is none. */
+static const uint64_t *memory_of_record(const struct unwind_other *o, uint64_t addr)
+{
+	const uint32_t n = array_count_up_to(o->records, o->nr_records, sizeof(*o->records),
+					     offsetof(struct unwind_record, at), addr);
+	const struct unwind_record *r = n ? &o->records[n - 1] : NULL;
+
+	if (!r || (addr != r->at && addr != r->at + 8))
+		return NULL;
+	return addr == r->at ? &r->fp : &r->pc;
+}
+
 /* A word of the stack that was left; NULL: it was not copied. */
 static const uint8_t *memory_of_other(const struct cursor *c, uint64_t addr)
 {
@@ -55,7 +68,7 @@ static const uint8_t *memory_of_other(const struct cursor *c, uint64_t addr)
 		return o->bytes + (addr - o->addr);
 	if (o && o->far_len >= 8 && addr >= o->far_addr && addr - o->far_addr <= o->far_len - 8)
 		return o->bytes + o->len + (addr - o->far_addr);
-	return NULL;
+	return o && o->nr_records ? (const uint8_t *)memory_of_record(o, addr) : NULL;
 }
 
 bool cursor_in_other(const struct cursor *c, uint64_t addr)

@@ -49,6 +49,7 @@ enum row_flags {
 	ROW_PROVES = 64,   /* likewise, if its frame keeps the former stack's id; else what the row says */
 	ROW_RETURNS = 128, /* the row itself leads to the former stack, by a register that holds its stack pointer */
 	ROW_INJECTED = 256, /* no call of its caller's led to it, as a signal's handler did: the return address is where that goes on */
+	ROW_PROVES_BELOW = 512, /* as ROW_PROVES, by the frame of what it called */
 };
 
 struct row {

@@ -178,7 +178,7 @@ static bool pack(const struct arch *arch, struct binary *b, const struct row *ro
 {
 	p->nr = 0;
 	p->flags = (uint8_t)row->flags;
-	p->injected = !!(row->flags & ROW_INJECTED);
+	p->more = (uint8_t)(row->flags >> 8);
 	if (row->flags & ROW_SIGNAL || !pack_ra(arch, row, p) || !pack_cfa(arch, b, row, p))
 		return false;
 	/* Another column than the usual one is somebody else's convention. */

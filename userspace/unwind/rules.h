@@ -42,7 +42,7 @@ struct packed {
 	uint32_t binary;
 	uint8_t state; /* enum packed_state */
 	uint8_t hot;   /* used since the clock's hand passed */
-	uint8_t flags; /* enum row_flags, but for ROW_INJECTED */
+	uint8_t flags; /* enum row_flags, the lower ones */
 	uint8_t nr;
 	int32_t cfa_n;
 	uint8_t cfa_kind; /* enum packed_cfa */
@@ -51,10 +51,15 @@ struct packed {
 	int16_t n[PACKED_RULES]; /* register at CFA + 8 * n */
 	uint8_t reg[PACKED_RULES];
 	uint8_t ra_kind; /* enum rule_kind: OFFSET, UNDEFINED, or UNSPECIFIED: in its register */
-	uint8_t injected; /* ROW_INJECTED */
+	uint8_t more; /* enum row_flags, the higher ones: packed_has */
 	int16_t cfa_add;
 };
 _Static_assert(sizeof(struct packed) == 64, "a packed row is one cache line");
+
+static inline bool packed_has(const struct packed *p, unsigned flags)
+{
+	return ((unsigned)p->more << 8 | p->flags) & flags;
+}
 
 struct found {
 	const struct packed *packed;

@@ -124,7 +124,7 @@ static int trial_ended(const struct search *s, const struct cursor *t)
 /* By the frame's own table. */
 static int trial_by_row(struct search *s, struct cursor *t, unsigned frames)
 {
-	const uint8_t leaves = ROW_SIGNAL | ROW_SWITCHED | ROW_PROVES | ROW_RETURNS | ROW_GUESS | ROW_CLONE;
+	const unsigned leaves = ROW_SIGNAL | ROW_SWITCHED | ROW_PROVES | ROW_PROVES_BELOW | ROW_RETURNS | ROW_GUESS | ROW_CLONE;
 	struct binary *b = t->map->file->binary;
 	bool hit;
 	const struct found f = rules_find(s->rules, t->arch, b, mapping_address(t->map, t->reg[t->arch->pc] - 1), &hit);
@@ -136,7 +136,7 @@ static int trial_by_row(struct search *s, struct cursor *t, unsigned frames)
 		return trial_if_far(s, t);
 	if (f.packed->state == PACKED_BAD)
 		return TRIAL_FAILS;
-	if (f.packed->flags & leaves)
+	if (packed_has(f.packed, leaves))
 		return frames ? TRIAL_HOLDS : TRIAL_FAILS;
 	step = f.wide ? step_row(t, b, f.wide) : step_packed(t, f.packed);
 	return step > 0 ? TRIAL_GOES_ON : trial_ended(s, t);

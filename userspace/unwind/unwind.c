@@ -177,17 +177,29 @@ static bool unwind_has_just_begun(const struct cursor *c, const struct packed *p
 	return p->flags & ROW_CLONE && c->exact && cursor_is_valid(c, c->arch->result) && !c->reg[c->arch->result];
 }
 
-/* Words of a frame in which the id of the former stack may be. */
+/* Words of a frame, and of one that it called, in which the id of the former stack may be. */
 #define PROOF_WORDS 8
+#define PROOF_WORDS_BELOW 64
 
-static bool unwind_proves(struct cursor *c, uint64_t id)
+static bool unwind_keeps(struct cursor *c, uint64_t from, uint64_t to, uint64_t id)
 {
 	uint64_t word;
 
-	for (unsigned i = 0; i < PROOF_WORDS; i++)
-		if (cursor_load(c, c->reg[c->arch->sp] + 8 * i, &word) == 0 && word == id)
+	for (uint64_t at = from; at < to; at += 8)
+		if (cursor_load(c, at, &word) == 0 && word == id)
 			return true;
 	return false;
+}
+
+static bool unwind_proves(struct cursor *c, const struct packed *p, uint64_t id)
+{
+	const uint64_t sp = c->reg[c->arch->sp];
+
+	if (c->exact)
+		return false;
+	if (packed_has(p, ROW_PROVES_BELOW))
+		return c->callee_sp < sp && unwind_keeps(c, MAX(c->callee_sp, sp - 8 * PROOF_WORDS_BELOW), sp, id);
+	return unwind_keeps(c, sp, sp + 8 * PROOF_WORDS, id);
 }
 
 /* What is saved as the place where the other stack goes on stands for the function that left it: by its file's table too. */
@@ -206,9 +218,9 @@ static bool unwind_left_other(struct cursor *c, struct binary *b, const struct p
 
 	if (!o || !o->pc || c->left || !cursor_in_other(c, o->sp))
 		return false;
-	if (p->flags & ROW_PROVES)
-		return !c->exact && unwind_proves(c, o->id);
-	return p->flags & ROW_SWITCHED && unwind_stands_in(c, b);
+	if (packed_has(p, ROW_PROVES | ROW_PROVES_BELOW))
+		return unwind_proves(c, p, o->id);
+	return packed_has(p, ROW_SWITCHED) && unwind_stands_in(c, b);
 }
 
 /* The registers of the stack that was left. What stands there for the function that left it is passed over. */
@@ -261,7 +273,7 @@ static int unwind_by_row(struct unwinder *u, struct cursor *c, struct binary *b,
 
 	if (unwind_has_just_begun(c, f->packed))
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
-	if (flags & (ROW_SWITCHED | ROW_PROVES) && unwind_left_other(c, b, f->packed))
+	if (packed_has(f->packed, ROW_SWITCHED | ROW_PROVES | ROW_PROVES_BELOW) && unwind_left_other(c, b, f->packed))
 		return unwind_enter_other(u, c, b);
 	if (flags & ROW_SWITCHED)
 		return cursor_cut(c, UNWIND_SWITCHED);
@@ -271,7 +283,7 @@ static int unwind_by_row(struct unwinder *u, struct cursor *c, struct binary *b,
 	if (f->packed->flags & ROW_SIGNAL)
 		unwind_mark_signal(c);
 	step = f->wide ? step_row(c, b, f->wide) : step_packed(c, f->packed);
-	c->exact |= step == 1 && f->packed->injected;
+	c->exact |= step == 1 && packed_has(f->packed, ROW_INJECTED);
 	if (!step && flags & ROW_RETURNS && !unwind_end_is_root(c->out->end))
 		return cursor_cut(c, UNWIND_SWITCHED);
 	/* After a frame pointer's step only the frame pointer is known, and it leads to the next frame. */
@@ -419,6 +431,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->fault = UNWIND_UNREADABLE;
 	c->fault_addr = 0;
 	c->based = c->left = c->data = false;
+	c->callee_sp = 0;
 	c->part = 0;
 	c->valid = in->valid;
 	for (unsigned i = 0; c->arch && i < c->arch->nr_regs; i++)
@@ -436,7 +449,10 @@ static int unwind_all(struct unwinder *u, struct cursor *c, const struct mapping
 		return cursor_cut(c, UNWIND_REGISTER);
 	c->low = c->reg[c->arch->sp] - c->arch->leaf_slack;
 	do {
+		const uint64_t sp = c->reg[c->arch->sp];
+
 		step = unwind_frame(u, c, ret_wait);
+		c->callee_sp = sp;
 		if (!step && frozen_is_frame(c)) {
 			frozen_give_up(c);
 			step = 1;

@@ -78,12 +78,18 @@ struct unwind_gate {
  * A stack that the thread left, and returns to, as a coroutine's: its copied bytes, and where it goes on. Functions that
  * leave stacks are known by their rows (row.h).
  */
+struct unwind_record {
+	uint64_t at, fp, pc; /* the caller's frame pointer lies at at, the return address behind it */
+};
+
 struct unwind_other {
 	uint64_t addr;
 	const uint8_t *bytes; /* borrowed for the call */
 	uint32_t len;
 	uint64_t far_addr; /* its outermost bytes, which follow the others; behind these in memory */
 	uint32_t far_len;  /* 0: there are none apart */
+	const struct unwind_record *records; /* beyond them all, frame records alone, in their order; borrowed for the call */
+	uint32_t nr_records;
 	uint64_t pc, sp; /* pc 0: only by the thread's registers */
 	uint64_t id;	 /* kept in frames of functions that prove which stack they left */
 	bool stand_in;	 /* pc is in a function that stands for the one that left: not a frame */

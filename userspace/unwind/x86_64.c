@@ -148,21 +148,26 @@ static bool leaves_by_mcall(const struct code *code)
 	       code_is(code, CODE_RETURN - 9, until_1_16, sizeof(until_1_16));
 }
 
+/* morestack: mov $0,%rbp; call newstack, which has g in its frame; call (mstart's call has a ret behind it). */
+static bool leaves_by_morestack(const struct code *code)
+{
+	static const uint8_t morestack[] = {0x48, 0xc7, 0xc5, 0, 0, 0, 0, 0xe8};
+
+	return code->bytes[CODE_RETURN] == 0xe8 && code_is(code, CODE_RETURN - 12, morestack, sizeof(morestack));
+}
+
 /*
- * goexit. morestack: mov $0,%rbp; call; call (mstart's call
- * has a ret behind it). clone in the new thread: call *%r12; mov $111,%edi; mov $__NR_exit,%eax.
+ * goexit. clone in the new thread: call *%r12; mov $111,%edi; mov $__NR_exit,%eax.
  * rt0_go: call mstart; call; ret; movq $2,(%rsp).
  */
 static bool begins_go_stack(const struct code *code)
 {
-	static const uint8_t morestack[] = {0x48, 0xc7, 0xc5, 0, 0, 0, 0, 0xe8};
 	static const uint8_t clone[] = {0x41, 0xff, 0xd4, 0xbf, 0x6f, 0, 0, 0, 0xb8, 0x3c, 0, 0, 0};
 	static const uint8_t rt0[] = {0xc3, 0x48, 0xc7, 0x04, 0x24, 2, 0, 0, 0};
 	bool calls_on = code->bytes[CODE_RETURN] == 0xe8;
 
 	return is_goexit(code) || starts_go(code, CODE_RETURN) || starts_go(code, CODE_RETURN + 5) ||
 	       code_is(code, CODE_RETURN - 3, clone, sizeof(clone)) ||
-	       (calls_on && code_is(code, CODE_RETURN - 12, morestack, sizeof(morestack))) ||
 	       (calls_on && code_is(code, CODE_RETURN + 5, rt0, sizeof(rt0)));
 }
 
@@ -180,29 +185,35 @@ static bool left_go_stack(const struct code *code)
 }
 
 /*
- * Go, src/runtime/asm_amd64.s, sys_linux_amd64.s. On a thread's own stack (g0) these are the
+ * Go, src/runtime/asm_amd64.s, sys_linux_amd64.s. sigreturn has the table of a
+ * function that was called. On a thread's own stack (g0) the others are the
  * outermost, but the tables describe them as if they still were on the stack
- * that they left. mcall and morestack never go back to it, and are roots to
- * the runtime as well (traceback.go); systemstack and asmcgocall return to it.
+ * that they left. mcall and morestack never return to it: they are roots, unless
+ * what they called still works for the goroutine. systemstack and asmcgocall
+ * return to it.
  */
 static bool misled(struct binary *b, uint64_t vaddr, struct row *ret)
 {
 	struct code code;
-	bool mcall;
 
 	if (!is_go(b))
 		return false;
 	code_read(b, vaddr, &code);
-	mcall = leaves_by_mcall(&code);
+	if (is_sigreturn(&code)) {
+		signal_row(ret);
+		return true;
+	}
 	returns_from(ret, 8);
-	if (mcall || begins_go_stack(&code))
-		ret->reg[RIP].kind = RULE_UNDEFINED;
+	if (leaves_by_mcall(&code))
+		ret->flags = ROW_PROVES;
+	else if (leaves_by_morestack(&code))
+		ret->flags = ROW_PROVES_BELOW;
 	else if (left_go_stack(&code))
 		ret->flags = ROW_SWITCHED;
-	else
+	else if (!begins_go_stack(&code))
 		return false;
-	if (mcall)
-		ret->flags = ROW_PROVES;
+	if (ret->flags != ROW_SWITCHED)
+		ret->reg[RIP].kind = RULE_UNDEFINED;
 	return true;
 }
 

@@ -3,7 +3,7 @@
 // A Go program whose thread is often on another stack than its goroutine's: in C
 // code, in the vDSO, and in the runtime's systemstack, below 10 frames of recursion and a large one.
 // The thread's CPU clock is the truth. It turns without that until a line of its
-// standard input; Usage: away SECONDS.
+// standard input; Usage: away SECONDS [DEEP]. DEEP: the frames of the recursion are large, too.
 package main
 
 // static unsigned long turn(unsigned long x, unsigned long n)
@@ -87,6 +87,19 @@ func descend(depth int) {
 }
 
 //go:noinline
+func descendDeep(depth int) {
+	var room [2000]byte
+
+	room[depth]++
+	if depth == 1 {
+		rounds()
+	} else {
+		descendDeep(depth - 1)
+	}
+	sink += uint64(room[depth])
+}
+
+//go:noinline
 func wait() {
 	for atomic.LoadInt32(&begin) == 0 {
 		for i := uint64(0); i < 1000000; i++ {
@@ -103,7 +116,11 @@ func worker() {
 
 	runtime.LockOSThread()
 	room[seconds]++
-	descend(10)
+	if len(os.Args) > 2 {
+		descendDeep(10)
+	} else {
+		descend(10)
+	}
 	sink += uint64(room[seconds])
 	done <- true
 }

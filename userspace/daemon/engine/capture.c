@@ -257,6 +257,18 @@ static void capture_add_stack(struct buf *b, uint16_t type, uint64_t addr, const
 
 #define CHUNK_HEAD_WORDS 8 /* of an object that holds a stack: its own fields, whole pointers or not */
 
+/* Frame records: the address of the next one, and a return address. */
+static void capture_add_records(struct buf *b, const uint64_t *block, uint32_t words, const struct sample *s,
+				const struct space *space)
+{
+	buf_add(b, block, sizeof(*block));
+	for (uint32_t i = 0; i < words; i++) {
+		uint64_t v = i % 2 ? capture_scrub(block[1 + i], s, space) : block[1 + i];
+
+		buf_add(b, &v, sizeof(v));
+	}
+}
+
 /* A block of a copied stack, behind its address. */
 static void capture_add_block(struct buf *b, const uint64_t *block, uint32_t words, const struct sample *s,
 			      const struct space *space, const struct capture_kept *kept)
@@ -283,7 +295,10 @@ static void capture_add_blocks(struct buf *b, const struct otp_walked *w, const 
 
 	buf_add(b, w, sizeof(*w) + w->root_words * sizeof(*block));
 	for (uint32_t i = 0; i < w->frames && w->frame_words; i++, block += w->frame_words)
-		capture_add_block(b, block, w->frame_words - 1u, s, space, kept);
+		if (w->step == OTP_WALK_STACK && *block & OTP_WALK_MISSING(0))
+			capture_add_records(b, block, w->frame_words - 1u, s, space);
+		else
+			capture_add_block(b, block, w->frame_words - 1u, s, space, kept);
 }
 
 /*

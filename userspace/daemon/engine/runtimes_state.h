@@ -109,7 +109,8 @@ struct runtimes {
 	/* Of one half, while it is made: what its words mean, and what is to be decoded. */
 	struct runtime_frame read[OTP_WALK_FRAMES], wanted[OTP_WALK_FRAMES];
 	uint32_t nr_wanted;
-	uint64_t blocks[OTP_WALK_OUT]; /* a copied stack of the current sample */
+	uint64_t blocks[OTP_WALK_OUT]; /* a copied stack of the current sample, and its frame records */
+	struct unwind_record records[OTP_WALK_BLOCKS * OTP_WALK_WORDS / 2];
 	/* The native stack that is unwound: of whom, and which frames said themselves what runs in them. */
 	struct runtime_process *stack_of; /* NULL: of a process without a runtime */
 	const struct process *stack_process;

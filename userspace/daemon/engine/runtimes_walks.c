@@ -34,18 +34,37 @@ struct runtime_slot *runtimes_slot(struct runtimes *r, const struct process *p, 
 	return &of->slot[plan];
 }
 
+/* The frame records of a block, which begin at its address: each has that of the next one, which is higher. */
+static void runtimes_add_records(const uint64_t *block, struct unwind_record *to, uint32_t *nr)
+{
+	uint64_t at = *block & OTP_WALK_ADDRESS;
+
+	for (uint32_t i = 1; i < OTP_WALK_WORDS && at; i += 2) {
+		if (*nr && at <= to[*nr - 1].at)
+			return;
+		to[(*nr)++] = (struct unwind_record){.at = at, .fp = block[i], .pc = block[i + 1]};
+		at = block[i];
+	}
+}
+
 /*
- * Blocks lie behind each other in memory, but for those of the far part, and each has its address before it in the section.
- * ret has the end of the copy (cut).
+ * Blocks lie behind each other in memory, but for those of the far part, and each has its address before it in the section;
+ * or the last ones hold frame records. ret has the end of the copy (cut).
  */
-static void runtimes_join_blocks(const struct otp_walked *w, uint64_t *to, struct unwind_other *ret)
+static void runtimes_join_blocks(const struct otp_walked *w, uint64_t *to, struct unwind_record *records,
+				 struct unwind_other *ret)
 {
 	const uint64_t *block = sample_walk_words(w) + w->root_words;
+	uint32_t n = 0;
 	uint64_t at;
 
 	ret->addr = *block & OTP_WALK_ADDRESS;
 	for (uint32_t i = 0; i < w->frames; i++, block += w->frame_words) {
-		memcpy(to + i * OTP_WALK_WORDS, block + 1, OTP_WALK_BLOCK);
+		if (*block & OTP_WALK_MISSING(0)) {
+			runtimes_add_records(block, records, &ret->nr_records);
+			continue;
+		}
+		memcpy(to + n++ * OTP_WALK_WORDS, block + 1, OTP_WALK_BLOCK);
 		at = *block & OTP_WALK_ADDRESS;
 		if (!ret->far_len && at == ret->addr + ret->len) {
 			ret->len += OTP_WALK_BLOCK;
@@ -55,13 +74,14 @@ static void runtimes_join_blocks(const struct otp_walked *w, uint64_t *to, struc
 			ret->far_addr = at;
 		ret->far_len += OTP_WALK_BLOCK;
 	}
-	ret->cut |= ret->far_len;
+	ret->records = records;
+	ret->cut |= ret->far_len || ret->nr_records;
 }
 
 static bool runtimes_is_stack(const struct runtime_slot *slot, const struct otp_walked *w)
 {
 	return slot && slot->ops->stack && w->step == OTP_WALK_STACK && w->frames && w->root_words &&
-	       w->frame_words == OTP_WALK_WORDS + 1 && (uint32_t)w->frames * OTP_WALK_BLOCK <= OTP_WALK_BYTES;
+	       w->frame_words == OTP_WALK_WORDS + 1 && w->frames <= OTP_WALK_BLOCKS;
 }
 
 bool runtimes_other_stack(struct runtimes *r, const struct process *p, const struct sample *s, struct unwind_other *ret)
@@ -81,7 +101,7 @@ bool runtimes_other_stack(struct runtimes *r, const struct process *p, const str
 			continue;
 		*ret = (struct unwind_other){.bytes = (const uint8_t *)r->blocks, .pc = to.pc, .sp = to.sp, .id = to.id,
 					     .stand_in = to.stand_in, .cut = w->end != OTP_WALK_END_DONE};
-		runtimes_join_blocks(w, r->blocks, ret);
+		runtimes_join_blocks(w, r->blocks, r->records, ret);
 		r->left_sp = to.sp;
 		r->left_low = to.low;
 		return true;

@@ -163,8 +163,8 @@ static inline void v8_put_code(const struct v8_row *row)
 	static const uint8_t code[] = {0x48, 0x8b, 0x59, 0xf8, 0x55, 0x48, 0x89, 0xe5, 0x56};
 	static const uint8_t jump[] = {0x0f, 0x80, VW_EXITS - VW_JUMP - 6, 0, 0, 0};
 	static const uint8_t epilogue[] = {0x48, 0x8b, 0xe5, 0x5d, 0x41, 0x5a, 0x41, 0x52, 0xc3};
-	/* At 0: place 3 of the function itself. At VW_CALL - 5: place 13, of inlining 0. */
-	static const uint8_t rows[] = {0, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10};
+	/* Differences, the first one to -1. At 0: place 3 of the function itself. At VW_CALL - 5: place 13, of inlining 0. */
+	static const uint8_t rows[] = {1 << 1, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10};
 	const struct { int64_t position; int32_t function, reserved; } inlining = {.position = (3 + 1) << 1, .function = 0};
 	const uint64_t object = VW_CODE(row) - 1;
 
@@ -227,7 +227,7 @@ static inline void v8_put_scripts(const struct v8_row *row, uint64_t isolate)
 static inline void v8_world_make(struct runtime_attached *a, uint16_t row)
 {
 	/* Bytecode 0 is at place 3, bytecode 4 at place 13. */
-	static const uint8_t positions[] = {0, 4 << 2, 4 << 1, 10 << 2};
+	static const uint8_t positions[] = {1 << 1, 4 << 2, 4 << 1, 10 << 2};
 
 	memset(a, 0, sizeof(*a));
 	v8_layout((void *)a->param, row);

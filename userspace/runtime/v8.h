@@ -286,7 +286,7 @@ static inline uint64_t v8_bytes_at(const struct v8_bytes *b) /* the address of t
 /* v8_positions.c: source position tables. */
 struct v8_positions {
 	struct v8_bytes bytes;
-	int32_t offset;	  /* of bytecode, or code */
+	int32_t offset;	  /* of bytecode, or code; -1: the function's entry, before the first one */
 	int64_t position; /* as V8 packs it */
 };
 void v8_positions_begin(struct memory *m, uint64_t at, uint64_t len, struct v8_positions *ret);

@@ -269,6 +269,18 @@ static void v8_lines_by_place(const struct v8 *v, struct memory *m, const struct
 	ret->has_columns = v8_smi(m, s->script, v8_row(v)->script_line + 8, &column) == 0 && !column;
 }
 
+/* Until its first place, a function is where it begins; no position is 0, which stands for one that is not known. */
+static void v8_add_bytecode_line(struct runtime_function *ret, int32_t offset, uint32_t line)
+{
+	uint32_t position = V8_AT(offset);
+
+	if (ret->nr_lines && ret->lines[ret->nr_lines - 1].position >= position)
+		ret->nr_lines--;
+	if (!ret->nr_lines)
+		position = V8_AT(0);
+	ret->lines[ret->nr_lines++] = (struct runtime_line){position, line};
+}
+
 /* Those of interpreted code are offsets of bytecodes: most functions have no table of them until an error is thrown. */
 static void v8_lines_by_bytecode(const struct v8 *v, struct memory *m, uint64_t bytecodes, const struct v8_span *span,
 				 struct runtime_function *ret)
@@ -280,14 +292,10 @@ static void v8_lines_by_bytecode(const struct v8 *v, struct memory *m, uint64_t 
 		return;
 	while (ret->nr_lines < RUNTIME_LINES_MAX && v8_positions_next(&p) == 0) {
 		int32_t at = v8_position_script(p.position);
-		uint32_t line = at < 0 ? 0 : v8_span_line(span, (uint32_t)at), position = V8_AT(p.offset);
+		uint32_t line = at < 0 ? 0 : v8_span_line(span, (uint32_t)at);
 
-		if (!line || (ret->nr_lines && ret->lines[ret->nr_lines - 1].line == line))
-			continue;
-		if (ret->nr_lines && ret->lines[ret->nr_lines - 1].position == position)
-			ret->nr_lines--;
-		/* Until its first place, a function is where it begins. */
-		ret->lines[ret->nr_lines++] = (struct runtime_line){ret->nr_lines ? position : 1, line};
+		if (line && (!ret->nr_lines || ret->lines[ret->nr_lines - 1].line != line))
+			v8_add_bytecode_line(ret, p.offset, line);
 	}
 	if (ret->nr_lines == RUNTIME_LINES_MAX)
 		ret->lines[RUNTIME_LINES_MAX - 1].line = 0;

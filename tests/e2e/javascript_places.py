@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where functions of JavaScript are: each call is in the line, and at the column if there is one, where V8's own stack of the
-same process has it. javascript_lib.py says which programs of node are tried; JAVASCRIPT=all runs for longer."""
+same process has it; and functions whose names and places V8 keeps in another way than others'. javascript_lib.py says which programs of node are tried; JAVASCRIPT=all runs for longer."""
 import collections
 import os
 import platform
@@ -8,13 +8,17 @@ import subprocess
 
 import known_program
 import lib
-from javascript_lib import ALL, nodes, takes
+from javascript_lib import ALL, UNKNOWN, nodes, takes
 
 HZ = lib.rate(499)
 SECONDS = 8 if ALL else 2
 MODES = {
     "optimized": [],
     "interpreted": ["--jitless", "--no-enable-lazy-source-positions"],
+}
+# Program: the function that it runs in, and the line where that begins.
+FUNCTIONS = {
+    "module.mjs": ("(anonymous)", 1),
 }
 
 
@@ -56,6 +60,17 @@ def judge_calls(label, samples, text):
     return columns
 
 
+def judge_function(label, samples, program):
+    name, start = FUNCTIONS[program]
+    all_ = sum(s.count for s in samples)
+    found = sum(s.count for s in samples
+                if any((f[0], f.start, os.path.basename(f[5])) == (name, start, program) for f in s.frames))
+    unknown = sum(s.count for s in samples if any(n in UNKNOWN for n in s.stack))
+    # Until the runtime is known, and the program has begun.
+    lib.ok(found > SECONDS * HZ / 4 and unknown <= 0.5 * HZ + 0.01 * all_, "%s: %d of %d stacks have %s, %d are not known" % (
+        label, found, all_, name, unknown))
+
+
 def main():
     lib.need(platform.machine() == "x86_64", "places of JavaScript", "V8's code is read on x86-64 alone")
     found = nodes()
@@ -65,11 +80,14 @@ def main():
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"},
                     targets={"include": sorted({"exe:" + n.name for n in found})})
     ran = [("%s %s" % (n.label, m), m, *run(n, o, "places.js")) for n, m, o in taken]
+    functions = [("%s %s" % (n.label, p), p, run(n, [], p)[0]) for n in found for p in FUNCTIONS]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
     for label, mode, pid, text in ran:
         columns = judge_calls(label, by_pid[pid], text)
         lib.ok(columns or mode == "interpreted", "%s: %d calls have a column" % (label, columns))
+    for label, program, pid in functions:
+        judge_function(label, by_pid[pid], program)
     lib.check_ledger(last, "the ledger balances", stopped=True)
 
 

@@ -498,6 +498,19 @@ START_TEST(each_version_has_its_own_offsets)
 }
 END_TEST
 
+START_TEST(the_top_level_of_a_module_has_a_name)
+{
+	const struct vw_scope scope = {.module = true, .inferred = true, .locals = 2, .name = VW_STRING(6), .from = 7, .to = 20};
+
+	setup_row((uint16_t)_i);
+	v8_put_string(6, "top");
+	v8_put_scope(&v8_rows[_i], VW_SCOPE(0), &scope);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
+	ck_assert_str_eq(function.name, "top");
+	ck_assert_uint_eq(function.start_line, 2);
+}
+END_TEST
+
 START_TEST(no_row_lacks_a_test)
 {
 	ck_assert_uint_eq(v8_rows[VW_ROWS].major, 0);
@@ -1569,6 +1582,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_loop_test(t, what_lies_between_two_functions_is_the_one_around_both, 0, ARRAY_SIZE(betweens));
 	tcase_add_test(t, a_loop_belongs_to_the_function_that_checks_in_it);
 	tcase_add_loop_test(t, each_version_has_its_own_offsets, 0, VW_ROWS);
+	tcase_add_loop_test(t, the_top_level_of_a_module_has_a_name, 0, VW_ROWS);
 	tcase_add_test(t, no_row_lacks_a_test);
 	tcase_add_test(t, a_scope_that_extends_its_context_has_a_name);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);

@@ -112,6 +112,8 @@ struct v8_wasm_row {
 	uint8_t metadata; /* likewise, where its source positions are, and what is inlined; 0: nothing ever is */
 };
 
+#define V8_NO_SCOPE UINT8_MAX
+
 /* What the constants lack, by version. */
 struct v8_row {
 	uint8_t major, minor;
@@ -124,7 +126,7 @@ struct v8_row {
 	uint16_t script_id, script_line, script_functions, script_url, bytecode_positions, interpreter_bytecodes;
 	uint16_t scope_flags, scope_locals, scope_names; /* of a ScopeInfo; where its variable part begins */
 	uint16_t scope_positions; /* 0: behind its variable part */
-	uint8_t scope_module; /* the type of a module's scope */
+	uint8_t scope_module; /* the type of a scope that begins with a number more: a module's, or V8_NO_SCOPE */
 	uint32_t scope_empty; /* a flag; 0: nothing says so */
 	bool scope_raw;	      /* its flags are no small integer */
 	uint16_t stream_code; /* of an InstructionStream: its Code; 0: it is the Code */

@@ -19,6 +19,7 @@ MODES = {
 # Program: the function that it runs in, and the line where that begins.
 FUNCTIONS = {
     "module.mjs": ("(anonymous)", 1),
+    "locals.js": ("bundle", 1),
 }
 
 

@@ -511,6 +511,24 @@ START_TEST(the_top_level_of_a_module_has_a_name)
 }
 END_TEST
 
+/* Modules that were bundled into one scope. */
+START_TEST(a_function_of_many_locals_has_a_name)
+{
+	const uint64_t object = WORLD + 0x34001;
+	const struct vw_scope scope = {.locals = 6000, .name = VW_STRING(6), .from = 7, .to = 20};
+
+	setup_row((uint16_t)_i);
+	v8_put_string(6, "bundle");
+	v8_put_scope(&v8_rows[_i], object, &scope);
+	put64(VW_SHARED(0) - 1 + v8_rows[_i].shared_name, object);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
+	ck_assert_str_eq(function.name, "bundle");
+	ck_assert_uint_eq(function.start_line, 2);
+	v8_put_smi(object - 1 + v8_rows[_i].scope_locals, 1 << 21); /* no function has so many */
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), -EBADMSG);
+}
+END_TEST
+
 START_TEST(no_row_lacks_a_test)
 {
 	ck_assert_uint_eq(v8_rows[VW_ROWS].major, 0);
@@ -1583,6 +1601,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_loop_belongs_to_the_function_that_checks_in_it);
 	tcase_add_loop_test(t, each_version_has_its_own_offsets, 0, VW_ROWS);
 	tcase_add_loop_test(t, the_top_level_of_a_module_has_a_name, 0, VW_ROWS);
+	tcase_add_loop_test(t, a_function_of_many_locals_has_a_name, 0, VW_ROWS);
 	tcase_add_test(t, no_row_lacks_a_test);
 	tcase_add_test(t, a_scope_that_extends_its_context_has_a_name);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);

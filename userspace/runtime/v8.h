@@ -235,8 +235,8 @@ uint64_t v8_moved(const struct runtime_attached *a, const uint64_t *root, uint32
 
 /* v8_object.c: objects by their tagged addresses. */
 bool v8_is_object(uint64_t word);
-int v8_field(struct memory *m, uint64_t object, uint16_t offset, uint64_t *ret);
-int v8_smi(struct memory *m, uint64_t object, uint16_t offset, int32_t *ret); /* -EBADMSG: it is not a number */
+int v8_field(struct memory *m, uint64_t object, uint32_t offset, uint64_t *ret);
+int v8_smi(struct memory *m, uint64_t object, uint32_t offset, int32_t *ret); /* -EBADMSG: it is not a number */
 int v8_length(const struct v8 *v, struct memory *m, uint64_t object, uint16_t offset, int32_t *ret); /* of an array: likewise */
 /* The type of an object, by its map. */
 int v8_type(const struct v8 *v, struct memory *m, uint64_t object, uint16_t *ret);

@@ -20,6 +20,7 @@
 #define SCOPE_VARIABLE	 (3u << 12)
 #define SCOPE_INFERRED	 (1u << 14)
 #define INLINED_NAMES	 75 /* as many locals have their names in a table */
+#define LOCALS_MAX	 (1 << 20) /* a bundle may have all its modules' variables in one scope */
 
 struct v8_scope { uint64_t name, inferred; int32_t start, end; };
 
@@ -39,12 +40,21 @@ static int v8_scope_flags(const struct v8 *v, struct memory *m, uint64_t object,
 	return err;
 }
 
-/* Where its variable part has what is sought, part after part. */
+/* Where its variable part has what is behind the names of locals, and what is known of each. */
+static uint32_t v8_scope_behind_locals(const struct v8_row *row, uint32_t flags, uint32_t locals)
+{
+	uint32_t words = locals + (locals < INLINED_NAMES ? locals : 1);
+
+	words += (flags & SCOPE_TYPE) == row->scope_module;
+	words += !!(flags & SCOPE_HAS_SAVED);
+	return row->scope_names + 8 * words;
+}
+
+/* Part after part. */
 static int v8_scope_read(const struct v8 *v, struct memory *m, uint64_t object, struct v8_scope *ret)
 {
 	const struct v8_row *row = v8_row(v);
-	uint64_t at = row->scope_names;
-	uint32_t flags;
+	uint32_t flags, at;
 	int32_t locals;
 	int err = v8_scope_flags(v, m, object, &flags);
 
@@ -53,24 +63,22 @@ static int v8_scope_read(const struct v8 *v, struct memory *m, uint64_t object, 
 		err = v8_smi(m, object, row->scope_locals, &locals);
 	if (err || flags & row->scope_empty)
 		return err;
-	if (locals < 0 || locals > INT16_MAX / 16)
+	if (locals < 0 || locals > LOCALS_MAX)
 		return -EBADMSG;
-	at += 8ULL * ((flags & SCOPE_TYPE) == row->scope_module);
-	at += 8ULL * (uint32_t)(locals < INLINED_NAMES ? locals : 1) + 8ULL * (uint32_t)locals;
-	at += flags & SCOPE_HAS_SAVED ? 8 : 0;
+	at = v8_scope_behind_locals(row, flags, (uint32_t)locals);
 	if (flags & SCOPE_VARIABLE) {
-		err = v8_field(m, object, (uint16_t)at, &ret->name);
+		err = v8_field(m, object, at, &ret->name);
 		at += 16;
 	}
 	if (!err && flags & SCOPE_INFERRED) {
-		err = v8_field(m, object, (uint16_t)at, &ret->inferred);
+		err = v8_field(m, object, at, &ret->inferred);
 		at += 8;
 	}
 	if (row->scope_positions)
 		at = row->scope_positions;
 	if (!err)
-		err = v8_smi(m, object, (uint16_t)at, &ret->start);
-	return err ? err : v8_smi(m, object, (uint16_t)(at + 8), &ret->end);
+		err = v8_smi(m, object, at, &ret->start);
+	return err ? err : v8_smi(m, object, at + 8, &ret->end);
 }
 
 /* --- functions --- */

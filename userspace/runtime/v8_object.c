@@ -15,12 +15,12 @@ bool v8_is_object(uint64_t word)
 	return (word & TAG_MASK) == 1 && word > 4096 && word < 1ULL << 48; /* of arm64; x86-64 has 47 */
 }
 
-int v8_field(struct memory *m, uint64_t object, uint16_t offset, uint64_t *ret)
+int v8_field(struct memory *m, uint64_t object, uint32_t offset, uint64_t *ret)
 {
 	return v8_is_object(object) ? memory_u64(m, object - 1 + offset, ret) : -EBADMSG;
 }
 
-int v8_smi(struct memory *m, uint64_t object, uint16_t offset, int32_t *ret)
+int v8_smi(struct memory *m, uint64_t object, uint32_t offset, int32_t *ret)
 {
 	uint64_t word;
 	int err = v8_field(m, object, offset, &word);

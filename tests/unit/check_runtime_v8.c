@@ -529,6 +529,27 @@ START_TEST(a_function_of_many_locals_has_a_name)
 }
 END_TEST
 
+/* As where coverage is counted: before V8 12, what belongs to that takes the place of the script. */
+START_TEST(a_function_that_is_watched_has_its_script)
+{
+	const uint64_t info = WORLD + 0x34001;
+
+	setup_row((uint16_t)_i);
+	v8_put_object(info, 153);
+	put64(info - 1 + 8, VW_SHARED(0));
+	put64(info - 1 + 24, VW_SCRIPT);
+	put64(VW_SHARED(0) - 1 + v8_rows[_i].shared_script, info);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
+	ck_assert_str_eq(function.file, "/srv/app.js");
+	ck_assert_uint_eq(line_at(V8_AT(4)), 3);
+	ck_assert_int_eq(decode(VW_SHARED(0), 77ULL << 32 | 5, V8_BY_SHARED), 0); /* as before that began */
+	put64(info - 1 + 8, VW_SHARED(1));
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
+	ck_assert_str_eq(function.name, "first");
+	ck_assert_str_eq(function.file, "");
+}
+END_TEST
+
 START_TEST(no_row_lacks_a_test)
 {
 	ck_assert_uint_eq(v8_rows[VW_ROWS].major, 0);
@@ -1602,6 +1623,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_loop_test(t, each_version_has_its_own_offsets, 0, VW_ROWS);
 	tcase_add_loop_test(t, the_top_level_of_a_module_has_a_name, 0, VW_ROWS);
 	tcase_add_loop_test(t, a_function_of_many_locals_has_a_name, 0, VW_ROWS);
+	tcase_add_loop_test(t, a_function_that_is_watched_has_its_script, 0, VW_ROW + 1);
 	tcase_add_test(t, no_row_lacks_a_test);
 	tcase_add_test(t, a_scope_that_extends_its_context_has_a_name);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);

@@ -123,6 +123,7 @@ struct v8_row {
 	const struct v8_constants *constants;
 	/* Offsets. */
 	uint16_t shared_data, shared_name, shared_script, shared_literal;
+	uint8_t debug_script; /* of a DebugInfo, which may be in the place of a function's script; 0: it never is */
 	uint16_t script_id, script_line, script_functions, script_url, bytecode_positions, interpreter_bytecodes;
 	uint16_t scope_flags, scope_locals, scope_names; /* of a ScopeInfo; where its variable part begins */
 	uint16_t scope_positions; /* 0: behind its variable part */

@@ -12,6 +12,7 @@
 #include "runtime/v8.h"
 
 #define FUNCTION_TYPES 32    /* functions of classes, arrays, and so on have types of their own behind the first */
+#define DEBUG_SHARED   8     /* of a DebugInfo: its function */
 #define TOKEN_UNKNOWN  65535 /* distance from "function" to the parameters */
 
 /* Of a ScopeInfo's flags. */
@@ -83,6 +84,22 @@ static int v8_scope_read(const struct v8 *v, struct memory *m, uint64_t object, 
 
 /* --- functions --- */
 
+/*
+ * Of old versions, a function that is debugged, or whose blocks are counted, has its DebugInfo in the script's place, and the
+ * script is there. 0: functions of node's own, in C++.
+ */
+static uint64_t v8_shared_script(const struct v8 *v, struct memory *m, const struct v8_shared *s)
+{
+	const uint8_t at = v8_row(v)->debug_script;
+	uint64_t script, of;
+
+	if (v8_is(v, m, s->script, v->type_script))
+		return s->script;
+	if (!at || v8_field(m, s->script, DEBUG_SHARED, &of) || of != s->address)
+		return 0;
+	return v8_field(m, s->script, at, &script) == 0 && v8_is(v, m, script, v->type_script) ? script : 0;
+}
+
 static int v8_shared_identity(const struct v8 *v, struct memory *m, struct v8_shared *s)
 {
 	uint32_t literal;
@@ -91,11 +108,9 @@ static int v8_shared_identity(const struct v8 *v, struct memory *m, struct v8_sh
 
 	if (err)
 		return err;
-	if (!v8_is(v, m, s->script, v->type_script)) {
-		s->script = 0; /* functions of node's own, in C++ */
-	} else {
+	s->script = v8_shared_script(v, m, s);
+	if (s->script)
 		err = v8_smi(m, s->script, v8_row(v)->script_id, &id);
-	}
 	s->identity = (uint64_t)(uint32_t)id << 32 | literal;
 	return err;
 }

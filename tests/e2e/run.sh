@@ -13,8 +13,8 @@ cd "$(dirname "$0")" || exit 1
 host=(stacks ledger real storm debuginfod guard guard_start truth callsites shares witnesses record convert errors targets
 	explain sizing hostile hang fairness paths container leaks sandbox unit takeover forged views status model debug_files
 	hostile_debug selection code makers generated interpreted embedded fakes hotspot hotspot_churn hotspot_leaf hotspot_pushes
-	hotspot_calls hotspot_virtual javascript javascript_churn javascript_deopt javascript_regexp erlang lua lua_churn dotnet short
-	doctor events golang golang_labels golang_modes lockstep)
+	hotspot_calls hotspot_virtual javascript javascript_churn javascript_deopt javascript_places javascript_regexp erlang lua lua_churn dotnet
+	short doctor events golang golang_labels golang_modes lockstep)
 send=(reload otlp_grpc spool faults collector conformance self_metrics)
 hub=(hub hub_api hub_select hub_net hub_hostile hub_top hub_page hub_page_slots hub_agree)
 perf=(perf:ledger perf:events perf:agree perf:record perf:ordinary perf:shares perf:selection perf:model perf:views

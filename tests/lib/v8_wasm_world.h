@@ -56,7 +56,7 @@ static inline uint64_t v8_zigzag(int64_t n)
 	return (uint64_t)n << 1 ^ (uint64_t)(n >> 63);
 }
 
-/* At 0x20 it calls, in the second function, which is inlined there; at 0x60 by itself. */
+/* At 0x20 it calls, in the second function, which is inlined there; at 0x60 by itself. Offsets are told from -1 on. */
 static inline void v8_put_wasm_inlined(const struct v8_wasm_row *row)
 {
 	const int64_t inlined = (int64_t)1 << 31 | (5 + 1) << 1, own = (8 + 1) << 1;
@@ -70,7 +70,7 @@ static inline void v8_put_wasm_inlined(const struct v8_wasm_row *row)
 	if (!row->metadata)
 		return;
 	put64(VW_WASM_CODE(VW_FIRST) + row->metadata, VW_METADATA);
-	len += v8_put_leb(VW_METADATA + 3 + len, v8_zigzag(0x20));
+	len += v8_put_leb(VW_METADATA + 3 + len, v8_zigzag(0x20 + 1));
 	len += v8_put_leb(VW_METADATA + 3 + len, v8_zigzag(inlined));
 	len += v8_put_leb(VW_METADATA + 3 + len, v8_zigzag(0x40));
 	len += v8_put_leb(VW_METADATA + 3 + len, v8_zigzag(own - inlined));

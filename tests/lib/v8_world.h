@@ -87,24 +87,45 @@ static inline uint64_t v8_put_bytes(uint32_t i, const void *bytes, uint32_t len)
 	return VW_TABLE(i);
 }
 
+struct vw_scope { bool module, inferred; uint32_t locals; uint64_t name; int32_t from, to; };
+
+static inline uint32_t v8_scope_kind(const struct v8_row *row, const struct vw_scope *s)
+{
+	return (s->module ? (row->major < 13 ? 3 : 5) : 2) | (s->inferred ? 1 << 14 : 1 << 12);
+}
+
+/* A module's has the number of its variables first, since V8 12. Many locals have their names in a table. */
+static inline void v8_put_scope(const struct v8_row *row, uint64_t object, const struct vw_scope *s)
+{
+	const bool counted = s->module && row->major >= 12;
+	const uint64_t scope = object - 1;
+	uint64_t at = scope + row->scope_names + (counted ? 8 : 0);
+
+	v8_put_object(object, 261);
+	put32(scope + row->scope_flags + (row->scope_raw ? 0 : 4), v8_scope_kind(row, s));
+	v8_put_smi(scope + row->scope_locals, (int32_t)s->locals);
+	if (counted)
+		v8_put_smi(at - 8, 9);
+	at += 8ULL * (s->locals < 75 ? s->locals : 1) + 8ULL * s->locals;
+	put64(at, s->name);
+	at = row->scope_positions ? scope + row->scope_positions : at + (s->inferred ? 8 : 16);
+	v8_put_smi(at, s->from);
+	v8_put_smi(at + 8, s->to);
+}
+
 /* Named by its own name, or, without one, by where it is assigned to. */
 static inline void v8_put_shared(const struct v8_row *row, uint32_t i, const char *name, bool inferred, int32_t from,
 				 int32_t to)
 {
-	uint64_t scope = VW_SCOPE(i) - 1, at = scope + row->scope_names, shared = VW_SHARED(i) - 1;
-	uint32_t flags = 2 | (inferred ? 1 << 14 : 1 << 12);
+	const struct vw_scope scope = {.inferred = inferred, .name = v8_put_string(i, name), .from = from, .to = to};
+	uint64_t shared = VW_SHARED(i) - 1;
 
 	v8_put_object(VW_SHARED(i), 262);
-	v8_put_object(VW_SCOPE(i), 261);
 	put64(shared + row->shared_data, VW_BYTECODES);
 	put64(shared + row->shared_name, VW_SCOPE(i));
 	put64(shared + row->shared_script, VW_SCRIPT);
 	put32(shared + row->shared_literal, 5 + i);
-	put32(scope + row->scope_flags + (row->scope_raw ? 0 : 4), flags);
-	put64(at, v8_put_string(i, name));
-	at = row->scope_positions ? scope + row->scope_positions : at + (inferred ? 8 : 16);
-	v8_put_smi(at, from);
-	v8_put_smi(at + 8, to);
+	v8_put_scope(row, VW_SCOPE(i), &scope);
 }
 
 static inline void v8_put_script(const char *source)
@@ -163,8 +184,8 @@ static inline void v8_put_code(const struct v8_row *row)
 	static const uint8_t code[] = {0x48, 0x8b, 0x59, 0xf8, 0x55, 0x48, 0x89, 0xe5, 0x56};
 	static const uint8_t jump[] = {0x0f, 0x80, VW_EXITS - VW_JUMP - 6, 0, 0, 0};
 	static const uint8_t epilogue[] = {0x48, 0x8b, 0xe5, 0x5d, 0x41, 0x5a, 0x41, 0x52, 0xc3};
-	/* At 0: place 3 of the function itself. At VW_CALL - 5: place 13, of inlining 0. */
-	static const uint8_t rows[] = {0, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10};
+	/* Differences, the first one to -1. At 0: place 3 of the function itself. At VW_CALL - 5: place 13, of inlining 0. */
+	static const uint8_t rows[] = {1 << 1, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10};
 	const struct { int64_t position; int32_t function, reserved; } inlining = {.position = (3 + 1) << 1, .function = 0};
 	const uint64_t object = VW_CODE(row) - 1;
 
@@ -227,7 +248,7 @@ static inline void v8_put_scripts(const struct v8_row *row, uint64_t isolate)
 static inline void v8_world_make(struct runtime_attached *a, uint16_t row)
 {
 	/* Bytecode 0 is at place 3, bytecode 4 at place 13. */
-	static const uint8_t positions[] = {0, 4 << 2, 4 << 1, 10 << 2};
+	static const uint8_t positions[] = {1 << 1, 4 << 2, 4 << 1, 10 << 2};
 
 	memset(a, 0, sizeof(*a));
 	v8_layout((void *)a->param, row);

@@ -122,6 +122,42 @@ START_TEST(a_function_has_name_script_and_lines_of_its_bytecodes)
 }
 END_TEST
 
+/* In another line than the first bytecode: place 3, in line 1; bytecodes 0, 4 and 8 are at 13, 21 and 8. */
+static const uint8_t positions_from_entry[] = {1, 4 << 2, 1 << 1, 10 << 2, 4 << 1, 8 << 2, 4 << 1, (13 << 2) - 1};
+
+START_TEST(the_entry_of_a_function_is_a_place_before_its_first_bytecode)
+{
+	v8_put_bytes(0, positions_from_entry, sizeof(positions_from_entry));
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
+	ck_assert_uint_eq(line_at(0), 0); /* a position that is not known */
+	ck_assert_uint_eq(line_at(V8_AT(0)), 3);
+	ck_assert_uint_eq(line_at(V8_AT(3)), 3);
+	ck_assert_uint_eq(line_at(V8_AT(4)), 4);
+	ck_assert_uint_eq(line_at(V8_AT(7)), 4);
+	ck_assert_uint_eq(line_at(V8_AT(8)), 2);
+	/* It alone: until there is another one. */
+	v8_put_bytes(0, positions_from_entry, 2);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
+	ck_assert_uint_eq(line_at(0), 0);
+	ck_assert_uint_eq(line_at(V8_AT(0)), 1);
+}
+END_TEST
+
+START_TEST(a_place_that_no_bytecode_can_have_ends_a_table)
+{
+	static const uint8_t beyond[] = {1 << 1, 4 << 2, 0xfe, 0xff, 0xff, 0xff, 0x0f, 10 << 2, 1 << 1, 0};
+	static struct v8_positions p;
+
+	v8_put_bytes(0, beyond, sizeof(beyond));
+	ck_assert_int_eq(v8_positions_open(v8_of(&attached), &memory, VW_TABLE(0), &p), 0);
+	ck_assert_int_eq(v8_positions_next(&p), 0);
+	ck_assert_int_eq(p.offset, 0);
+	ck_assert_int_eq(v8_positions_next(&p), 0);
+	ck_assert_int_eq(p.offset, INT32_MAX);
+	ck_assert_int_eq(v8_positions_next(&p), -EBADMSG);
+}
+END_TEST
+
 START_TEST(a_function_without_name_has_the_inferred_one)
 {
 	ck_assert_int_eq(decode(VW_SHARED(1), 77ULL << 32 | 6, V8_BY_SHARED), 0);
@@ -286,7 +322,7 @@ END_TEST
 /* Each argument takes an instruction or two. */
 START_TEST(a_call_of_many_arguments_is_its_positions)
 {
-	static const uint8_t rows[] = {0, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10, 0x1a, 0xa7, 0x80, 0x80, 0x80, 0x10};
+	static const uint8_t rows[] = {1 << 1, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10, 0x1a, 0xa7, 0x80, 0x80, 0x80, 0x10};
 	static const uint8_t mov[] = {0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8}, call[] = {0xff, 0xd0};
 	const uint32_t at = VW_CALL - 5, nr = 5, end = at + nr * (uint32_t)sizeof(mov) + (uint32_t)sizeof(call);
 
@@ -309,7 +345,7 @@ END_TEST
 /* At 0x38, the outer function itself calls: what lies before and behind may be its own. */
 START_TEST(a_position_of_another_function_parts_those_around_it)
 {
-	static const uint8_t rows[] = {0, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10, 0x1a, 0xa7, 0x80, 0x80, 0x80, 0x10};
+	static const uint8_t rows[] = {1 << 1, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10, 0x1a, 0xa7, 0x80, 0x80, 0x80, 0x10};
 
 	v8_put_bytes(1, rows, sizeof(rows));
 	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
@@ -459,6 +495,58 @@ START_TEST(each_version_has_its_own_offsets)
 	ck_assert_uint_eq(code_chain(&made, VW_CODE_START + VW_CALL, true, chain), 2);
 	ck_assert_uint_eq(chain[0], VW_SHARED(1));
 	ck_assert_uint_eq(chain[1], VW_SHARED(0));
+}
+END_TEST
+
+START_TEST(the_top_level_of_a_module_has_a_name)
+{
+	const struct vw_scope scope = {.module = true, .inferred = true, .locals = 2, .name = VW_STRING(6), .from = 7, .to = 20};
+
+	setup_row((uint16_t)_i);
+	v8_put_string(6, "top");
+	v8_put_scope(&v8_rows[_i], VW_SCOPE(0), &scope);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
+	ck_assert_str_eq(function.name, "top");
+	ck_assert_uint_eq(function.start_line, 2);
+}
+END_TEST
+
+/* Modules that were bundled into one scope. */
+START_TEST(a_function_of_many_locals_has_a_name)
+{
+	const uint64_t object = WORLD + 0x34001;
+	const struct vw_scope scope = {.locals = 6000, .name = VW_STRING(6), .from = 7, .to = 20};
+
+	setup_row((uint16_t)_i);
+	v8_put_string(6, "bundle");
+	v8_put_scope(&v8_rows[_i], object, &scope);
+	put64(VW_SHARED(0) - 1 + v8_rows[_i].shared_name, object);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
+	ck_assert_str_eq(function.name, "bundle");
+	ck_assert_uint_eq(function.start_line, 2);
+	v8_put_smi(object - 1 + v8_rows[_i].scope_locals, 1 << 21); /* no function has so many */
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), -EBADMSG);
+}
+END_TEST
+
+/* As where coverage is counted: before V8 12, what belongs to that takes the place of the script. */
+START_TEST(a_function_that_is_watched_has_its_script)
+{
+	const uint64_t info = WORLD + 0x34001;
+
+	setup_row((uint16_t)_i);
+	v8_put_object(info, 153);
+	put64(info - 1 + 8, VW_SHARED(0));
+	put64(info - 1 + 24, VW_SCRIPT);
+	put64(VW_SHARED(0) - 1 + v8_rows[_i].shared_script, info);
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
+	ck_assert_str_eq(function.file, "/srv/app.js");
+	ck_assert_uint_eq(line_at(V8_AT(4)), 3);
+	ck_assert_int_eq(decode(VW_SHARED(0), 77ULL << 32 | 5, V8_BY_SHARED), 0); /* as before that began */
+	put64(info - 1 + 8, VW_SHARED(1));
+	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, 0), 0);
+	ck_assert_str_eq(function.name, "first");
+	ck_assert_str_eq(function.file, "");
 }
 END_TEST
 
@@ -1052,6 +1140,22 @@ START_TEST(places_of_a_function_are_read_once)
 }
 END_TEST
 
+START_TEST(a_place_of_the_entry_is_that_of_the_first_bytecode)
+{
+	static struct v8_places places;
+	const struct v8 *v = v8_of(&attached);
+
+	v8_put_bytes(0, positions_from_entry, 2);
+	v8_places_begin(&places);
+	ck_assert_uint_eq(v8_places_of(&places, v, &memory, 0, VW_SHARED(0), 3), V8_AT(3));
+	v8_put_bytes(0, positions_from_entry, sizeof(positions_from_entry));
+	v8_places_begin(&places);
+	ck_assert_uint_eq(v8_places_of(&places, v, &memory, 0, VW_SHARED(0), 0), V8_AT(13));
+	ck_assert_uint_eq(v8_places_of(&places, v, &memory, 0, VW_SHARED(0), 7), V8_AT(21));
+	ck_assert_uint_eq(v8_places_of(&places, v, &memory, 0, VW_SHARED(0), 8), V8_AT(8));
+}
+END_TEST
+
 /* It is asked for again in each epoch of the heap that has it, and gone with the isolate. */
 START_TEST(a_copy_of_builtins_is_there_as_long_as_its_isolate)
 {
@@ -1544,6 +1648,8 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, lines_end_where_the_language_says);
 	tcase_add_test(t, a_script_goes_by_the_url_that_its_source_gives);
 	tcase_add_test(t, a_function_has_name_script_and_lines_of_its_bytecodes);
+	tcase_add_test(t, the_entry_of_a_function_is_a_place_before_its_first_bytecode);
+	tcase_add_test(t, a_place_that_no_bytecode_can_have_ends_a_table);
 	tcase_add_test(t, a_function_without_name_has_the_inferred_one);
 	tcase_add_test(t, places_of_compiled_code_have_columns);
 	tcase_add_test(t, a_long_line_has_columns_too);
@@ -1560,6 +1666,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_builtin_that_passes_arguments_on_has_its_return_address_in_a_register);
 	tcase_add_loop_test(t, a_builtin_that_restores_the_context_takes_its_frame_down_before, 0, 8);
 	tcase_add_test(t, places_of_a_function_are_read_once);
+	tcase_add_test(t, a_place_of_the_entry_is_that_of_the_first_bytecode);
 	tcase_add_test(t, a_copy_of_builtins_is_there_as_long_as_its_isolate);
 	tcase_add_test(t, code_of_webassembly_is_of_its_samples_epoch);
 	tcase_add_test(t, of_an_isolate_that_has_ended_nothing_is_known);
@@ -1585,6 +1692,9 @@ Suite *runtime_v8_suite(void)
 	tcase_add_loop_test(t, what_lies_between_two_functions_is_the_one_around_both, 0, ARRAY_SIZE(betweens));
 	tcase_add_test(t, a_loop_belongs_to_the_function_that_checks_in_it);
 	tcase_add_loop_test(t, each_version_has_its_own_offsets, 0, VW_ROWS);
+	tcase_add_loop_test(t, the_top_level_of_a_module_has_a_name, 0, VW_ROWS);
+	tcase_add_loop_test(t, a_function_of_many_locals_has_a_name, 0, VW_ROWS);
+	tcase_add_loop_test(t, a_function_that_is_watched_has_its_script, 0, VW_ROW + 1);
 	tcase_add_test(t, no_row_lacks_a_test);
 	tcase_add_test(t, a_scope_that_extends_its_context_has_a_name);
 	tcase_add_loop_test(t, a_scope_of_many_locals_has_a_name, 0, 2);

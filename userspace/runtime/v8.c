@@ -74,9 +74,10 @@ const struct runtime_ops runtime_v8 = {
 const struct v8_row v8_rows[V8_ROWS + 1] = {
 	/* Node.js 18 */
 	{NODE, .major = 10, .minor = 2, .script_url = 104, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
-	 .bytecode_positions = 32, .scope_names = 32, .scope_module = 3, .stream_start = 128, .code_interpreted = 16,
-	 .code_positions = 24, .code_flags = 48, .code_size = 40, .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6,
-	 .deopt_inlining = 7, .isolate_scripts = 0x18e8, .heap_epoch = 0x268, .heap_isolate = 80, .isolate_thread = 0x44d8,
+	 .debug_script = 24, .bytecode_positions = 32, .scope_names = 32, .scope_module = V8_NO_SCOPE, .stream_start = 128,
+	 .code_interpreted = 16, .code_positions = 24, .code_flags = 48, .code_size = 40, .deopt_literals = 2, .deopt_id = 5,
+	 .deopt_shared = 6, .deopt_inlining = 7, .isolate_scripts = 0x18e8, .heap_epoch = 0x268, .heap_isolate = 80,
+	 .isolate_thread = 0x44d8,
 	 .kind_baseline = 11, .kind_maglev = 12, .kind_optimized = 13,
 	 .wasm = {NODE_LIST, .spaces = 0x58, .isolates = 0x228, .scripts = 0x48, .codes = 0x1b0, .fresh = 0x1d0, .wire = 0x138,
 		  .size = 32, .index = 48, .flags = 16},
@@ -84,8 +85,8 @@ const struct v8_row v8_rows[V8_ROWS + 1] = {
 						   1, 1, 1, 2}, .begin = {3, 3}, .frame = {18, 18}, .signed_opcodes = true}},
 	/* Node.js 20 */
 	{NODE, .major = 11, .minor = 3, .script_url = 112, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
-	 .bytecode_positions = 32, .scope_names = 32, .scope_module = 3, .stream_code = 8, .stream_start = 16,
-	 .code_interpreted = 16, .code_positions = 24, .code_start = 40, .code_flags = 48, .code_size = 56,
+	 .debug_script = 24, .bytecode_positions = 32, .scope_names = 32, .scope_module = V8_NO_SCOPE, .stream_code = 8,
+	 .stream_start = 16, .code_interpreted = 16, .code_positions = 24, .code_start = 40, .code_flags = 48, .code_size = 56,
 	 .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7, .isolate_scripts = 0x1b20,
 	 .heap_epoch = 0x240, .heap_isolate = 80, .isolate_thread = 0x120,
 	 .kind_baseline = 11, .kind_maglev = 12, .kind_optimized = 13,

@@ -112,6 +112,8 @@ struct v8_wasm_row {
 	uint8_t metadata; /* likewise, where its source positions are, and what is inlined; 0: nothing ever is */
 };
 
+#define V8_NO_SCOPE UINT8_MAX
+
 /* What the constants lack, by version. */
 struct v8_row {
 	uint8_t major, minor;
@@ -121,10 +123,11 @@ struct v8_row {
 	const struct v8_constants *constants;
 	/* Offsets. */
 	uint16_t shared_data, shared_name, shared_script, shared_literal;
+	uint8_t debug_script; /* of a DebugInfo, which may be in the place of a function's script; 0: it never is */
 	uint16_t script_id, script_line, script_functions, script_url, bytecode_positions, interpreter_bytecodes;
 	uint16_t scope_flags, scope_locals, scope_names; /* of a ScopeInfo; where its variable part begins */
 	uint16_t scope_positions; /* 0: behind its variable part */
-	uint8_t scope_module; /* the type of a module's scope */
+	uint8_t scope_module; /* the type of a scope that begins with a number more: a module's, or V8_NO_SCOPE */
 	uint32_t scope_empty; /* a flag; 0: nothing says so */
 	bool scope_raw;	      /* its flags are no small integer */
 	uint16_t stream_code; /* of an InstructionStream: its Code; 0: it is the Code */
@@ -286,7 +289,7 @@ static inline uint64_t v8_bytes_at(const struct v8_bytes *b) /* the address of t
 /* v8_positions.c: source position tables. */
 struct v8_positions {
 	struct v8_bytes bytes;
-	int32_t offset;	  /* of bytecode, or code */
+	int32_t offset;	  /* of bytecode, or code; -1: the function's entry, before the first one */
 	int64_t position; /* as V8 packs it */
 };
 void v8_positions_begin(struct memory *m, uint64_t at, uint64_t len, struct v8_positions *ret);

@@ -12,6 +12,7 @@
 #include "runtime/v8.h"
 
 #define FUNCTION_TYPES 32    /* functions of classes, arrays, and so on have types of their own behind the first */
+#define DEBUG_SHARED   8     /* of a DebugInfo: its function */
 #define TOKEN_UNKNOWN  65535 /* distance from "function" to the parameters */
 
 /* Of a ScopeInfo's flags. */
@@ -20,7 +21,7 @@
 #define SCOPE_VARIABLE	 (3u << 12)
 #define SCOPE_INFERRED	 (1u << 14)
 #define INLINED_NAMES	 75 /* as many locals have their names in a table */
-#define LOCALS_MAX	 (1 << 20) /* a bundler puts tens of thousands of functions into one */
+#define LOCALS_MAX	 (1 << 20) /* a bundle may have all its modules' variables in one scope */
 
 struct v8_scope { uint64_t name, inferred; int32_t start, end; };
 
@@ -40,12 +41,21 @@ static int v8_scope_flags(const struct v8 *v, struct memory *m, uint64_t object,
 	return err;
 }
 
-/* Where its variable part has what is sought, part after part. */
+/* Where its variable part has what is behind the names of locals, and what is known of each. */
+static uint32_t v8_scope_behind_locals(const struct v8_row *row, uint32_t flags, uint32_t locals)
+{
+	uint32_t words = locals + (locals < INLINED_NAMES ? locals : 1);
+
+	words += (flags & SCOPE_TYPE) == row->scope_module;
+	words += !!(flags & SCOPE_HAS_SAVED);
+	return row->scope_names + 8 * words;
+}
+
+/* Part after part. */
 static int v8_scope_read(const struct v8 *v, struct memory *m, uint64_t object, struct v8_scope *ret)
 {
 	const struct v8_row *row = v8_row(v);
-	uint64_t at = row->scope_names;
-	uint32_t flags;
+	uint32_t flags, at;
 	int32_t locals;
 	int err = v8_scope_flags(v, m, object, &flags);
 
@@ -56,25 +66,39 @@ static int v8_scope_read(const struct v8 *v, struct memory *m, uint64_t object, 
 		return err;
 	if (locals < 0 || locals > LOCALS_MAX)
 		return -EBADMSG;
-	at += 8ULL * ((flags & SCOPE_TYPE) == row->scope_module);
-	at += 8ULL * (uint32_t)(locals < INLINED_NAMES ? locals : 1) + 8ULL * (uint32_t)locals;
-	at += flags & SCOPE_HAS_SAVED ? 8 : 0;
+	at = v8_scope_behind_locals(row, flags, (uint32_t)locals);
 	if (flags & SCOPE_VARIABLE) {
-		err = v8_field(m, object, (uint32_t)at, &ret->name);
+		err = v8_field(m, object, at, &ret->name);
 		at += 16;
 	}
 	if (!err && flags & SCOPE_INFERRED) {
-		err = v8_field(m, object, (uint32_t)at, &ret->inferred);
+		err = v8_field(m, object, at, &ret->inferred);
 		at += 8;
 	}
 	if (row->scope_positions)
 		at = row->scope_positions;
 	if (!err)
-		err = v8_smi(m, object, (uint32_t)at, &ret->start);
-	return err ? err : v8_smi(m, object, (uint32_t)at + 8, &ret->end);
+		err = v8_smi(m, object, at, &ret->start);
+	return err ? err : v8_smi(m, object, at + 8, &ret->end);
 }
 
 /* --- functions --- */
+
+/*
+ * Of old versions, a function that is debugged, or whose blocks are counted, has its DebugInfo in the script's place, and the
+ * script is there. 0: functions of node's own, in C++.
+ */
+static uint64_t v8_shared_script(const struct v8 *v, struct memory *m, const struct v8_shared *s)
+{
+	const uint8_t at = v8_row(v)->debug_script;
+	uint64_t script, of;
+
+	if (v8_is(v, m, s->script, v->type_script))
+		return s->script;
+	if (!at || v8_field(m, s->script, DEBUG_SHARED, &of) || of != s->address)
+		return 0;
+	return v8_field(m, s->script, at, &script) == 0 && v8_is(v, m, script, v->type_script) ? script : 0;
+}
 
 static int v8_shared_identity(const struct v8 *v, struct memory *m, struct v8_shared *s)
 {
@@ -84,11 +108,9 @@ static int v8_shared_identity(const struct v8 *v, struct memory *m, struct v8_sh
 
 	if (err)
 		return err;
-	if (!v8_is(v, m, s->script, v->type_script)) {
-		s->script = 0; /* functions of node's own, in C++ */
-	} else {
+	s->script = v8_shared_script(v, m, s);
+	if (s->script)
 		err = v8_smi(m, s->script, v8_row(v)->script_id, &id);
-	}
 	s->identity = (uint64_t)(uint32_t)id << 32 | literal;
 	return err;
 }
@@ -277,6 +299,18 @@ static void v8_lines_by_place(const struct v8 *v, struct memory *m, const struct
 	ret->has_columns = v8_smi(m, s->script, v8_row(v)->script_line + 8, &column) == 0 && !column;
 }
 
+/* Until its first place, a function is where it begins; no position is 0, which stands for one that is not known. */
+static void v8_add_bytecode_line(struct runtime_function *ret, int32_t offset, uint32_t line)
+{
+	uint32_t position = V8_AT(offset);
+
+	if (ret->nr_lines && ret->lines[ret->nr_lines - 1].position >= position)
+		ret->nr_lines--;
+	if (!ret->nr_lines)
+		position = V8_AT(0);
+	ret->lines[ret->nr_lines++] = (struct runtime_line){position, line};
+}
+
 /* Those of interpreted code are offsets of bytecodes: most functions have no table of them until an error is thrown. */
 static void v8_lines_by_bytecode(const struct v8 *v, struct memory *m, uint64_t bytecodes, const struct v8_span *span,
 				 struct runtime_function *ret)
@@ -288,14 +322,10 @@ static void v8_lines_by_bytecode(const struct v8 *v, struct memory *m, uint64_t 
 		return;
 	while (ret->nr_lines < RUNTIME_LINES_MAX && v8_positions_next(&p) == 0) {
 		int32_t at = v8_position_script(p.position);
-		uint32_t line = at < 0 ? 0 : v8_span_line(span, (uint32_t)at), position = V8_AT(p.offset);
+		uint32_t line = at < 0 ? 0 : v8_span_line(span, (uint32_t)at);
 
-		if (!line || (ret->nr_lines && ret->lines[ret->nr_lines - 1].line == line))
-			continue;
-		if (ret->nr_lines && ret->lines[ret->nr_lines - 1].position == position)
-			ret->nr_lines--;
-		/* Until its first place, a function is where it begins. */
-		ret->lines[ret->nr_lines++] = (struct runtime_line){ret->nr_lines ? position : 1, line};
+		if (line && (!ret->nr_lines || ret->lines[ret->nr_lines - 1].line != line))
+			v8_add_bytecode_line(ret, p.offset, line);
 	}
 	if (ret->nr_lines == RUNTIME_LINES_MAX)
 		ret->lines[RUNTIME_LINES_MAX - 1].line = 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "runtime/v8.h"
 
 void v8_places_begin(struct v8_places *p)
@@ -15,7 +16,10 @@ void v8_places_begin(struct v8_places *p)
 	p->nr = 0;
 }
 
-/* One row for each bytecode: the last one of the table is what counts. -E2BIG: they do not fit. */
+/*
+ * One row for each bytecode: the last one of the table is what counts. The function's entry goes by its first bytecode.
+ * -E2BIG: they do not fit.
+ */
 static int v8_places_add(struct v8_places *p, struct v8_places_function *f, int32_t bytecode, int32_t at)
 {
 	if (f->nr && p->row[p->nr - 1].bytecode == (uint32_t)bytecode) {
@@ -38,7 +42,7 @@ static void v8_places_read_table(struct v8_places *p, const struct v8 *v, struct
 
 	f->first = p->nr;
 	while (!err && v8_positions_next(next) == 0)
-		err = v8_places_add(p, f, next->offset, v8_position_script(next->position));
+		err = v8_places_add(p, f, MAX(next->offset, 0), v8_position_script(next->position));
 	if (err != -E2BIG)
 		return;
 	p->nr = f->first;

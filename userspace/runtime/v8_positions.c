@@ -11,6 +11,7 @@
 
 #define TABLE_MAX   (1u << 20)
 #define NUMBER_BITS 64
+#define ENTRY	    (-1) /* offset of a function's entry (V8, kFunctionEntryBytecodeOffset), which differences start from */
 
 static bool v8_positions_are_bytes(const struct v8 *v, struct memory *m, uint64_t table)
 {
@@ -23,7 +24,7 @@ static bool v8_positions_are_bytes(const struct v8 *v, struct memory *m, uint64_
 void v8_positions_begin(struct memory *m, uint64_t at, uint64_t len, struct v8_positions *ret)
 {
 	v8_bytes_open(&ret->bytes, m, at, at + len);
-	ret->offset = 0;
+	ret->offset = ENTRY;
 	ret->position = 0;
 }
 
@@ -61,7 +62,7 @@ int v8_positions_next(struct v8_positions *p)
 	if (err)
 		return err;
 	offset = offset < 0 ? -(offset + 1) : offset;
-	if (offset > INT32_MAX - p->offset)
+	if (offset > (int64_t)INT32_MAX - p->offset)
 		return -EBADMSG;
 	p->offset += (int32_t)offset;
 	p->position = (int64_t)((uint64_t)p->position + (uint64_t)position);

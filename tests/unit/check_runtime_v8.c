@@ -2,6 +2,7 @@
 /* V8: a made-up heap; names, lines, what is inlined, and steps out of frames that are there, not yet, or not any more. */
 #include <check.h>
 
+#define WORLD_BYTES (5u << 20) /* with room for large code */
 #include "tests/lib/world.h"
 
 #include "base/cleanup.h"
@@ -459,6 +460,35 @@ START_TEST(each_version_has_its_own_offsets)
 	ck_assert_uint_eq(code_chain(&made, VW_CODE_START + VW_CALL, true, chain), 2);
 	ck_assert_uint_eq(chain[0], VW_SHARED(1));
 	ck_assert_uint_eq(chain[1], VW_SHARED(0));
+}
+END_TEST
+
+/* Up to V8 12, a page that guards it is before its first object. */
+static const struct { uint16_t row, at; } larges[] = {{0, 0x3080}, {VW_ROW, 0x3040}, {2, 0x3040}, {3, 0x40}};
+
+START_TEST(large_code_is_found_from_far_behind_its_begin)
+{
+	const struct v8_row *row = &v8_rows[larges[_i].row];
+	const uint64_t start = WORLD + 0x140000 + larges[_i].at, stream = start - row->stream_start;
+	const uint64_t code = row->stream_code ? VW_CODE(row) : stream + 1;
+	const uint32_t size = 3u << 20;
+
+	setup_row(larges[_i].row);
+	v8_put_object(stream + 1, row->stream_code ? 252 : 245);
+	if (row->stream_code)
+		put64(stream + row->stream_code, code);
+	else
+		put64(stream + 8, VW_TABLE(3));
+	if (row->stream_code)
+		put64(code - 1 + row->code_start, start);
+	put32(code - 1 + row->code_flags, row->kind_baseline);
+	put32(code - 1 + row->code_size, size);
+	ck_assert_int_eq(code_at(start + size - 1), 0);
+	ck_assert_uint_eq(made.code.kind, V8_BASELINE);
+	ck_assert_uint_eq(made.code.start, start);
+	ck_assert_uint_eq(made.code.end, start + size);
+	ck_assert_int_eq(code_at(start + (2u << 20)), 0);
+	ck_assert_int_eq(code_at(start + size), -ENOENT);
 }
 END_TEST
 
@@ -1514,6 +1544,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_loop_test(t, what_lies_between_two_functions_is_the_one_around_both, 0, ARRAY_SIZE(betweens));
 	tcase_add_test(t, a_loop_belongs_to_the_function_that_checks_in_it);
 	tcase_add_loop_test(t, each_version_has_its_own_offsets, 0, VW_ROWS);
+	tcase_add_loop_test(t, large_code_is_found_from_far_behind_its_begin, 0, ARRAY_SIZE(larges));
 	tcase_add_test(t, no_row_lacks_a_test);
 	tcase_add_test(t, a_scope_that_extends_its_context_has_a_name);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);

@@ -104,6 +104,120 @@ START_TEST(lines_end_where_the_language_says)
 }
 END_TEST
 
+/* A script of spaces, with a line's end before each of so many places behind its begin, step apart. */
+#define LONG_SCRIPT  (WORLD + 0x50000)
+#define LONG_CHARS   (9u << 19) /* more than a question may read */
+static struct v8_lines long_lines;
+
+static struct v8_flat put_long_script(uint32_t nr, uint32_t step)
+{
+	memset(world + (LONG_SCRIPT - WORLD), ' ', LONG_CHARS);
+	for (uint32_t i = 1; i <= nr; i++)
+		put(LONG_SCRIPT + (uint64_t)i * step - 1, "\n", 1);
+	return (struct v8_flat){.at = LONG_SCRIPT, .len = LONG_CHARS};
+}
+
+static uint64_t bytes_read;
+
+static int memory_that_counts(struct memory *m, uint64_t addr, void *to, size_t len)
+{
+	bytes_read += len;
+	return memory_of_world(m, addr, to, len);
+}
+
+static int read_lines(const struct v8_flat *source, uint64_t script, uint32_t from, uint32_t to)
+{
+	memory.read = memory_that_counts;
+	bytes_read = 0;
+	memory_question(&memory);
+	return v8_lines_read(&memory, source, script, from, to, &long_lines);
+}
+
+START_TEST(lines_at_the_end_of_a_long_script_are_known_at_once)
+{
+	const uint32_t step = 1u << 19, at = 8 * step + 10;
+	const struct v8_flat source = put_long_script(8, step);
+
+	ck_assert_int_eq(read_lines(&source, 79, at, at + 10), 0);
+	ck_assert_uint_eq(v8_line_at(&long_lines, at), 9);
+	ck_assert_uint_lt(memory.bytes, MEMORY_BYTES_MAX / 8);
+}
+END_TEST
+
+START_TEST(a_long_script_is_not_counted_again_for_others)
+{
+	const uint32_t step = 1u << 19, at = 8 * step + 10;
+	const struct v8_flat source = put_long_script(8, step);
+
+	ck_assert_int_eq(read_lines(&source, 79, at, at + 10), 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		const struct v8_flat other = {.at = LONG_SCRIPT + i, .len = 1000};
+
+		ck_assert_int_eq(read_lines(&other, 80 + i, 10, 20), 0);
+	}
+	ck_assert_int_eq(read_lines(&source, 79, at, at + 10), 0);
+	ck_assert_uint_eq(v8_line_at(&long_lines, at), 9);
+	ck_assert_uint_lt(bytes_read, 1u << 16);
+}
+END_TEST
+
+/* Nor is any kept for ever. */
+START_TEST(long_scripts_that_are_not_asked_for_make_room)
+{
+	const struct v8_flat source = put_long_script(8, 1u << 19);
+
+	for (uint32_t i = 0; i < 8; i++)
+		ck_assert_int_eq(read_lines(&source, 200 + i, LONG_CHARS - 10, LONG_CHARS), 0);
+	for (uint32_t i = 0; i < 10000; i++) {
+		const struct v8_flat other = {.at = LONG_SCRIPT + i % 1000, .len = 1000};
+
+		ck_assert_int_eq(read_lines(&other, 300 + i, 10, 20), 0);
+	}
+	ck_assert_int_eq(read_lines(&source, 200, LONG_CHARS - 10, LONG_CHARS), 0);
+	ck_assert_uint_gt(bytes_read, 1u << 20);
+}
+END_TEST
+
+/* As what a bundle wraps all of its own in. */
+START_TEST(a_function_that_is_longer_than_may_be_read_has_its_first_lines)
+{
+	const uint32_t step = 1u << 19;
+	const struct v8_flat source = put_long_script(8, step);
+
+	ck_assert_int_eq(read_lines(&source, 79, 5, LONG_CHARS), 0);
+	ck_assert_uint_eq(v8_line_at(&long_lines, 5), 1);
+	ck_assert_uint_eq(v8_line_at(&long_lines, step + 5), 2);
+	ck_assert_uint_eq(v8_line_at(&long_lines, LONG_CHARS - 1), 0);
+}
+END_TEST
+
+START_TEST(behind_the_last_line_that_there_is_room_for_nothing_is_read)
+{
+	const struct v8_flat source = put_long_script(RUNTIME_LINES_MAX + 10, 20);
+
+	ck_assert_int_eq(read_lines(&source, 79, 5, LONG_CHARS), 0);
+	ck_assert_uint_eq(v8_line_at(&long_lines, 25), 2);
+	ck_assert_uint_eq(v8_line_at(&long_lines, LONG_CHARS - 1), 0);
+	ck_assert_uint_lt(bytes_read, 1u << 17);
+}
+END_TEST
+
+/* In whatever part of a word the line's end is. */
+START_TEST(each_character_is_looked_at)
+{
+	const struct v8_flat source = {.at = LONG_SCRIPT, .len = 40};
+
+	for (uint32_t i = 0; i < 30; i++) {
+		put_long_script(1, i + 1);
+		put(LONG_SCRIPT + 30, i % 2 ? "\r\n" : "\xff\r", 2);
+		ck_assert_int_eq(read_lines(&source, 400 + i, 0, 40), 0);
+		ck_assert_uint_eq(long_lines.nr, 3);
+		ck_assert_uint_eq(long_lines.row[1].at, i + 1);
+		ck_assert_uint_eq(long_lines.row[2].at, 32);
+	}
+}
+END_TEST
+
 START_TEST(a_script_goes_by_the_url_that_its_source_gives)
 {
 	put64(VW_SCRIPT - 1 + v8_row(v8_of(&attached))->script_url, v8_put_string(6, "webpack://app/a.js"));
@@ -1503,6 +1617,12 @@ Suite *runtime_v8_suite(void)
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_loop_test(t, a_copy_of_what_enters_bytecodes_is_its_functions, 0, VW_ROWS);
 	tcase_add_test(t, lines_end_where_the_language_says);
+	tcase_add_test(t, lines_at_the_end_of_a_long_script_are_known_at_once);
+	tcase_add_test(t, a_long_script_is_not_counted_again_for_others);
+	tcase_add_test(t, long_scripts_that_are_not_asked_for_make_room);
+	tcase_add_test(t, a_function_that_is_longer_than_may_be_read_has_its_first_lines);
+	tcase_add_test(t, behind_the_last_line_that_there_is_room_for_nothing_is_read);
+	tcase_add_test(t, each_character_is_looked_at);
 	tcase_add_test(t, a_script_goes_by_the_url_that_its_source_gives);
 	tcase_add_test(t, a_function_has_name_script_and_lines_of_its_bytecodes);
 	tcase_add_test(t, a_function_without_name_has_the_inferred_one);

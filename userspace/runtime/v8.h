@@ -322,7 +322,10 @@ struct v8_lines {
 	uint32_t nr;
 	struct { uint32_t at, line; } row[RUNTIME_LINES_MAX]; /* lines that begin from one place to another; sorted */
 };
-/* From the line that holds from on. -E2BIG: the source is too long to count so far. */
+/*
+ * From the line that holds from on, as far as the question's budget and the rows reach. -E2BIG: the source is too long to count
+ * so far. Cost: the first time that it is counted to there, some ms per 16 MiB, beside the budget.
+ */
 int v8_lines_read(struct memory *m, const struct v8_flat *source, uint64_t script, uint32_t from, uint32_t to,
 		  struct v8_lines *ret);
 uint32_t v8_line_at(const struct v8_lines *l, uint32_t at); /* 0: before all */

@@ -24,6 +24,7 @@ static struct runtime_function function;
 static void setup_row(uint16_t row)
 {
 	memset(world, 0, sizeof(world));
+	memory.read = memory_of_world;
 	memory_question(&memory);
 	v8_world_make(&attached, row);
 	v8_wasm_put(&attached, row);
@@ -1377,6 +1378,76 @@ START_TEST(a_function_of_webassembly_has_the_name_of_the_name_section)
 }
 END_TEST
 
+/*
+ * A memory full of modules, each with a name section of NAMES names of the same length. Numbers take five bytes, be they
+ * small.
+ */
+#define NAMED_MODULE(i) (WORLD + ((uint64_t)(i) << 32))
+#define NAME_STRIDE	64u
+#define NAME_TEXT	6u /* of a name, behind its number and length */
+#define NAMES		500000u
+static const uint8_t names_head[] = {0, 'a', 's', 'm', 1, 0, 0, 0, 0, 0x90, 0x90, 0xa1, 0x8f, 0, 4, 'n', 'a', 'm', 'e', 1,
+				     0x85, 0x90, 0xa1, 0x8f, 0, 0xa0, 0xc2, 0x9e, 0x80, 0};
+#define NAMES_END (sizeof(names_head) + NAME_STRIDE * NAMES)
+
+static uint8_t names_byte(uint64_t at)
+{
+	const uint64_t i = at < sizeof(names_head) ? 0 : (at - sizeof(names_head)) / NAME_STRIDE;
+	const uint32_t in = (uint32_t)((at - sizeof(names_head)) % NAME_STRIDE);
+
+	if (at < sizeof(names_head))
+		return names_head[at];
+	if (in < NAME_TEXT - 1)
+		return (uint8_t)((i >> 7 * in & 0x7f) | (in < NAME_TEXT - 2 ? 0x80 : 0));
+	return in < NAME_TEXT ? NAME_STRIDE - NAME_TEXT : (uint8_t)('a' + i % 26);
+}
+
+static int memory_of_names(struct memory *m, uint64_t addr, void *to, size_t len)
+{
+	(void)m;
+	bytes_read += len;
+	for (size_t i = 0; i < len; i++)
+		((uint8_t *)to)[i] = names_byte((addr + i - WORLD) & UINT32_MAX);
+	return 0;
+}
+
+static int wasm_name(uint32_t i, int32_t script, uint32_t of)
+{
+	const struct v8_wasm_module module = {.address = 0x1000 + i, .script_id = script, .wire = NAMED_MODULE(i),
+					      .wire_end = NAMED_MODULE(i) + NAMES_END};
+
+	memory.read = memory_of_names;
+	bytes_read = 0;
+	memset(&function, 0, sizeof(function));
+	memory_question(&memory);
+	return v8_wasm_name(&memory, &module, of, function.name, sizeof(function.name));
+}
+
+START_TEST(modules_in_turn_do_not_have_their_names_looked_through_again)
+{
+	for (uint32_t i = 0; i < 4; i++) {
+		ck_assert_int_eq(wasm_name(i, 7, 100000), 0);
+		ck_assert_uint_eq(function.name[0], 'a' + 100000 % 26);
+	}
+	for (uint32_t i = 0; i < 4; i++) {
+		ck_assert_int_eq(wasm_name(i, 7, 100001), 0);
+		ck_assert_uint_eq(function.name[0], 'a' + 100001 % 26);
+		ck_assert_uint_lt(bytes_read, 100000);
+	}
+}
+END_TEST
+
+START_TEST(a_name_that_is_far_away_is_not_given_up)
+{
+	ck_assert_int_eq(wasm_name(0, 7, NAMES - 1), -EBUSY);
+	ck_assert_int_eq(wasm_name(1, 7, 0), 0);
+	ck_assert_int_eq(wasm_name(0, 7, NAMES - 1), 0);
+	ck_assert_uint_eq(function.name[0], 'a' + (NAMES - 1) % 26);
+	ck_assert_int_eq(wasm_name(0, 7, NAMES), -ENOENT);
+	ck_assert_int_eq(wasm_name(0, 0, NAMES - 1), -E2BIG);
+}
+END_TEST
+
 START_TEST(a_function_of_webassembly_that_was_just_compiled_is_found)
 {
 	setup_row((uint16_t)_i);
@@ -1681,6 +1752,8 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_stub_without_frame_is_known_by_its_callers_context);
 	tcase_add_test(t, a_bytecode_without_frame_is_its_functions);
 	tcase_add_loop_test(t, a_function_of_webassembly_has_the_name_of_the_name_section, 0, VW_ROWS);
+	tcase_add_test(t, modules_in_turn_do_not_have_their_names_looked_through_again);
+	tcase_add_test(t, a_name_that_is_far_away_is_not_given_up);
 	tcase_add_loop_test(t, a_function_of_webassembly_that_was_just_compiled_is_found, 0, VW_ROWS);
 	tcase_add_test(t, a_function_of_webassembly_without_a_name_has_its_number);
 	tcase_add_loop_test(t, wrappers_and_jump_tables_of_webassembly_are_named_for_what_they_are, 0, VW_ROWS);

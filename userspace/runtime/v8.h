@@ -369,7 +369,10 @@ int v8_wasm_code(const struct v8 *v, struct memory *m, uint64_t pc, struct runti
 int v8_wasm_add_function(struct memory *m, const struct v8_wasm_code *c, uint32_t function,
 			 struct runtime_code_made *ret);
 int v8_wasm_decode(const struct v8 *v, struct memory *m, const struct runtime_frame *f, struct runtime_function *ret);
-/* v8_wasm_names.c: the name of a function, by its number; -ENOENT: it has none. */
+/*
+ * v8_wasm_names.c: the name of a function, by its number; -ENOENT: it has none; -EBUSY: it is not met yet, and the next question
+ * goes on from there; -E2BIG: it is too far away, in a module without a script.
+ */
 int v8_wasm_name(struct memory *m, const struct v8_wasm_module *module, uint32_t function, char *to, size_t size);
 
 /* v8_wasm_inlined.c: adds rows, to a region whose first node is that of the code's own function. */

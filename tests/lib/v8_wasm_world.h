@@ -96,11 +96,12 @@ static inline void v8_put_wire(const struct v8_wasm_row *row)
 
 static inline void v8_put_wasm_script(const struct v8_wasm_row *row)
 {
-	const uint64_t isolate[] = {0, VW_ISOLATE, VW_ISOLATE_INFO};
 	const uint64_t script[] = {0, VW_MODULE, VW_NODE(9), VW_SCRIPT_ID};
 
 	put64(VW_MANAGER + row->isolates, VW_NODE(7));
-	put(VW_NODE(7), isolate, sizeof(isolate));
+	put64(VW_NODE(7), 0);
+	put64(VW_NODE(7) + row->isolate_key, VW_ISOLATE);
+	put64(VW_NODE(7) + row->isolate_key + 8, VW_ISOLATE_INFO);
 	put64(VW_ISOLATE_INFO + row->scripts, VW_NODE(8));
 	put(VW_NODE(8), script, sizeof(script));
 	put64(VW_NODE(9), VW_NODE(9) + 8);

@@ -15,7 +15,8 @@
 
 #include "runtime/v8.h"
 
-#define VW_ROWS	      4 /* of v8_rows */
+#define VW_ROWS	      12 /* of v8_rows */
+#define VW_WASM_ROWS  4  /* in which code of WebAssembly is known: the first ones */
 #define VW_ROW	      1 /* the one of V8 11.3 */
 #define VW_MAP(type)  (WORLD + 0x1000 + 0x20ULL * (type) + 1)
 #define VW_FUNCTION   (WORLD + 0x8001)
@@ -71,6 +72,23 @@ static inline void v8_put_smi(uint64_t at, int32_t v)
 	put64(at, (uint64_t)(uint32_t)v << 32);
 }
 
+static const struct v8_row *vw_row; /* of v8_world_make */
+
+/* Of an array, or, at another offset, of a list. */
+static inline void v8_put_length_at(uint64_t at, uint32_t n)
+{
+	if (vw_row->raw_lengths)
+		put32(at, n);
+	else
+		v8_put_smi(at, (int32_t)n);
+}
+
+static inline void v8_put_length(uint64_t array, uint32_t n)
+{
+	put64(array - 1 + 8, 0);
+	v8_put_length_at(array - 1 + 8, n);
+}
+
 static inline uint64_t v8_put_string(uint32_t i, const char *text)
 {
 	v8_put_object(VW_STRING(i), 40);
@@ -82,7 +100,7 @@ static inline uint64_t v8_put_string(uint32_t i, const char *text)
 static inline uint64_t v8_put_bytes(uint32_t i, const void *bytes, uint32_t len)
 {
 	v8_put_object(VW_TABLE(i), 190);
-	v8_put_smi(VW_TABLE(i) - 1 + 8, (int32_t)len);
+	v8_put_length(VW_TABLE(i), len);
 	put(VW_TABLE(i) - 1 + 16, bytes, len);
 	return VW_TABLE(i);
 }
@@ -91,7 +109,7 @@ struct vw_scope { bool module, inferred; uint32_t locals; uint64_t name; int32_t
 
 static inline uint32_t v8_scope_kind(const struct v8_row *row, const struct vw_scope *s)
 {
-	return (s->module ? (row->major < 13 ? 3 : 5) : 2) | (s->inferred ? 1 << 14 : 1 << 12);
+	return (s->module ? (row->major < 12 ? 3 : row->scope_module) : 2) | (s->inferred ? 1 << 14 : 1 << 12);
 }
 
 /* A module's has the number of its variables first, since V8 12. Many locals have their names in a table. */
@@ -175,7 +193,7 @@ static inline void v8_put_deopt(const struct v8_row *row)
 	v8_put_smi(VW_DEOPT(at + 5), -1);
 	v8_put_smi(VW_DEOPT(at + 7), (int32_t)basis);
 	v8_put_smi(VW_DEOPT(at + 8), VW_CALL);
-	v8_put_smi(VW_ARRAY(0) - 1 + 8, (int32_t)at + 9);
+	v8_put_length(VW_ARRAY(0), at + 9);
 }
 
 /* The first function, with the second inlined where it was called at VW_CALL. */
@@ -209,7 +227,7 @@ static inline void v8_put_code(const struct v8_row *row)
 	put64(VW_WRAPPER - 1 + 8, VW_SHARED(0));
 	put64(VW_DEOPT(row->deopt_shared), row->shared_wrapped ? VW_WRAPPER : VW_SHARED(0));
 	put64(VW_DEOPT(row->deopt_inlining), v8_put_bytes(2, &inlining, sizeof(inlining)));
-	v8_put_smi(VW_ARRAY(1) - 1 + 8, 2);
+	v8_put_length(VW_ARRAY(1), 2);
 	put64(VW_ARRAY(1) - 1 + 16, VW_SHARED(1) | 2);
 	put64(VW_ARRAY(1) - 1 + 24, VW_SHARED(0) | 2);
 	put(VW_CODE_START, code, sizeof(code));
@@ -234,12 +252,12 @@ static inline void v8_put_scripts(const struct v8_row *row, uint64_t isolate)
 {
 	put64(isolate + row->isolate_scripts, VW_SCRIPTS);
 	v8_put_object(VW_SCRIPTS, 160);
-	v8_put_smi(VW_SCRIPTS - 1 + 16, 2);
-	put64(VW_SCRIPTS - 1 + 24, VW_CLEARED);
-	put64(VW_SCRIPTS - 1 + 32, VW_SCRIPT | VW_WEAK);
+	v8_put_length_at(VW_SCRIPTS - 1 + row->list_length, 2);
+	put64(VW_SCRIPTS - 1 + row->list_data, VW_CLEARED);
+	put64(VW_SCRIPTS - 1 + row->list_data + 8, VW_SCRIPT | VW_WEAK);
 	put64(VW_SCRIPT - 1 + row->script_functions, VW_FUNCTIONS);
 	v8_put_object(VW_FUNCTIONS, 161);
-	v8_put_smi(VW_FUNCTIONS - 1 + 8, 3);
+	v8_put_length(VW_FUNCTIONS, 3);
 	put64(VW_FUNCTIONS - 1 + 16, VW_CLEARED);
 	put64(VW_FUNCTIONS - 1 + 24, VW_SCOPE(1) | VW_WEAK);
 	put64(VW_FUNCTIONS - 1 + 32, VW_SHARED(0) | VW_WEAK);
@@ -251,6 +269,7 @@ static inline void v8_world_make(struct runtime_attached *a, uint16_t row)
 	static const uint8_t positions[] = {1 << 1, 4 << 2, 4 << 1, 10 << 2};
 
 	memset(a, 0, sizeof(*a));
+	vw_row = &v8_rows[row];
 	v8_layout((void *)a->param, row);
 	for (uint32_t i = 0; i < 5; i++) {
 		put32(VW_LAYOUT + 8ULL * i, 0x100 * i);

@@ -2,6 +2,7 @@
 /* V8: a made-up heap; names, lines, what is inlined, and steps out of frames that are there, not yet, or not any more. */
 #include <check.h>
 
+#define WORLD_BYTES (5u << 20) /* with room for large code */
 #include "tests/lib/world.h"
 
 #include "base/cleanup.h"
@@ -23,6 +24,7 @@ static struct runtime_function function;
 static void setup_row(uint16_t row)
 {
 	memset(world, 0, sizeof(world));
+	memory.read = memory_of_world;
 	memory_question(&memory);
 	v8_world_make(&attached, row);
 	v8_wasm_put(&attached, row);
@@ -100,6 +102,120 @@ START_TEST(lines_end_where_the_language_says)
 	ck_assert_int_eq(v8_lines_read(&memory, &source, 78, 0, ARRAY_SIZE(text), &lines), 0);
 	for (uint32_t i = 0; i < ARRAY_SIZE(text); i++)
 		ck_assert_uint_eq(v8_line_at(&lines, i), line[i]);
+}
+END_TEST
+
+/* A script of spaces, with a line's end before each of so many places behind its begin, step apart. */
+#define LONG_SCRIPT  (WORLD + 0x50000)
+#define LONG_CHARS   (9u << 19) /* more than a question may read */
+static struct v8_lines long_lines;
+
+static struct v8_flat put_long_script(uint32_t nr, uint32_t step)
+{
+	memset(world + (LONG_SCRIPT - WORLD), ' ', LONG_CHARS);
+	for (uint32_t i = 1; i <= nr; i++)
+		put(LONG_SCRIPT + (uint64_t)i * step - 1, "\n", 1);
+	return (struct v8_flat){.at = LONG_SCRIPT, .len = LONG_CHARS};
+}
+
+static uint64_t bytes_read;
+
+static int memory_that_counts(struct memory *m, uint64_t addr, void *to, size_t len)
+{
+	bytes_read += len;
+	return memory_of_world(m, addr, to, len);
+}
+
+static int read_lines(const struct v8_flat *source, uint64_t script, uint32_t from, uint32_t to)
+{
+	memory.read = memory_that_counts;
+	bytes_read = 0;
+	memory_question(&memory);
+	return v8_lines_read(&memory, source, script, from, to, &long_lines);
+}
+
+START_TEST(lines_at_the_end_of_a_long_script_are_known_at_once)
+{
+	const uint32_t step = 1u << 19, at = 8 * step + 10;
+	const struct v8_flat source = put_long_script(8, step);
+
+	ck_assert_int_eq(read_lines(&source, 79, at, at + 10), 0);
+	ck_assert_uint_eq(v8_line_at(&long_lines, at), 9);
+	ck_assert_uint_lt(memory.bytes, MEMORY_BYTES_MAX / 8);
+}
+END_TEST
+
+START_TEST(a_long_script_is_not_counted_again_for_others)
+{
+	const uint32_t step = 1u << 19, at = 8 * step + 10;
+	const struct v8_flat source = put_long_script(8, step);
+
+	ck_assert_int_eq(read_lines(&source, 79, at, at + 10), 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		const struct v8_flat other = {.at = LONG_SCRIPT + i, .len = 1000};
+
+		ck_assert_int_eq(read_lines(&other, 80 + i, 10, 20), 0);
+	}
+	ck_assert_int_eq(read_lines(&source, 79, at, at + 10), 0);
+	ck_assert_uint_eq(v8_line_at(&long_lines, at), 9);
+	ck_assert_uint_lt(bytes_read, 1u << 16);
+}
+END_TEST
+
+/* Nor is any kept for ever. */
+START_TEST(long_scripts_that_are_not_asked_for_make_room)
+{
+	const struct v8_flat source = put_long_script(8, 1u << 19);
+
+	for (uint32_t i = 0; i < 8; i++)
+		ck_assert_int_eq(read_lines(&source, 200 + i, LONG_CHARS - 10, LONG_CHARS), 0);
+	for (uint32_t i = 0; i < 10000; i++) {
+		const struct v8_flat other = {.at = LONG_SCRIPT + i % 1000, .len = 1000};
+
+		ck_assert_int_eq(read_lines(&other, 300 + i, 10, 20), 0);
+	}
+	ck_assert_int_eq(read_lines(&source, 200, LONG_CHARS - 10, LONG_CHARS), 0);
+	ck_assert_uint_gt(bytes_read, 1u << 20);
+}
+END_TEST
+
+/* As what a bundle wraps all of its own in. */
+START_TEST(a_function_that_is_longer_than_may_be_read_has_its_first_lines)
+{
+	const uint32_t step = 1u << 19;
+	const struct v8_flat source = put_long_script(8, step);
+
+	ck_assert_int_eq(read_lines(&source, 79, 5, LONG_CHARS), 0);
+	ck_assert_uint_eq(v8_line_at(&long_lines, 5), 1);
+	ck_assert_uint_eq(v8_line_at(&long_lines, step + 5), 2);
+	ck_assert_uint_eq(v8_line_at(&long_lines, LONG_CHARS - 1), 0);
+}
+END_TEST
+
+START_TEST(behind_the_last_line_that_there_is_room_for_nothing_is_read)
+{
+	const struct v8_flat source = put_long_script(RUNTIME_LINES_MAX + 10, 20);
+
+	ck_assert_int_eq(read_lines(&source, 79, 5, LONG_CHARS), 0);
+	ck_assert_uint_eq(v8_line_at(&long_lines, 25), 2);
+	ck_assert_uint_eq(v8_line_at(&long_lines, LONG_CHARS - 1), 0);
+	ck_assert_uint_lt(bytes_read, 1u << 17);
+}
+END_TEST
+
+/* In whatever part of a word the line's end is. */
+START_TEST(each_character_is_looked_at)
+{
+	const struct v8_flat source = {.at = LONG_SCRIPT, .len = 40};
+
+	for (uint32_t i = 0; i < 30; i++) {
+		put_long_script(1, i + 1);
+		put(LONG_SCRIPT + 30, i % 2 ? "\r\n" : "\xff\r", 2);
+		ck_assert_int_eq(read_lines(&source, 400 + i, 0, 40), 0);
+		ck_assert_uint_eq(long_lines.nr, 3);
+		ck_assert_uint_eq(long_lines.row[1].at, i + 1);
+		ck_assert_uint_eq(long_lines.row[2].at, 32);
+	}
 }
 END_TEST
 
@@ -550,6 +666,35 @@ START_TEST(a_function_that_is_watched_has_its_script)
 }
 END_TEST
 
+/* Up to V8 12, a page that guards it is before its first object. */
+static const struct { uint16_t row, at; } larges[] = {{0, 0x3080}, {VW_ROW, 0x3040}, {2, 0x3040}, {3, 0x40}};
+
+START_TEST(large_code_is_found_from_far_behind_its_begin)
+{
+	const struct v8_row *row = &v8_rows[larges[_i].row];
+	const uint64_t start = WORLD + 0x140000 + larges[_i].at, stream = start - row->stream_start;
+	const uint64_t code = row->stream_code ? VW_CODE(row) : stream + 1;
+	const uint32_t size = 3u << 20;
+
+	setup_row(larges[_i].row);
+	v8_put_object(stream + 1, row->stream_code ? 252 : 245);
+	if (row->stream_code)
+		put64(stream + row->stream_code, code);
+	else
+		put64(stream + 8, VW_TABLE(3));
+	if (row->stream_code)
+		put64(code - 1 + row->code_start, start);
+	put32(code - 1 + row->code_flags, row->kind_baseline);
+	put32(code - 1 + row->code_size, size);
+	ck_assert_int_eq(code_at(start + size - 1), 0);
+	ck_assert_uint_eq(made.code.kind, V8_BASELINE);
+	ck_assert_uint_eq(made.code.start, start);
+	ck_assert_uint_eq(made.code.end, start + size);
+	ck_assert_int_eq(code_at(start + (2u << 20)), 0);
+	ck_assert_int_eq(code_at(start + size), -ENOENT);
+}
+END_TEST
+
 START_TEST(no_row_lacks_a_test)
 {
 	ck_assert_uint_eq(v8_rows[VW_ROWS].major, 0);
@@ -688,7 +833,7 @@ START_TEST(optimized_code_without_data_is_its_frames_function)
 	ck_assert_uint_eq(s.own.key, 0);
 	ck_assert_int_eq(step(VW_CODE_START + 0x20, false, FP - 0x100, &s), 0);
 	ck_assert_uint_eq(s.own.key, VW_SHARED(1));
-	v8_put_smi(VW_ARRAY(0) - 1 + 8, row->deopt_inlining + 10);
+	v8_put_length(VW_ARRAY(0), row->deopt_inlining + 10u);
 	ck_assert_int_eq(code_at(VW_CODE_START + 0x20), 0);
 	ck_assert_uint_eq(made.code.kind, V8_OPTIMIZED);
 }
@@ -1258,7 +1403,7 @@ START_TEST(bytecodes_whose_closure_is_dead_are_found_by_the_lists_of_scripts)
 	ck_assert_str_eq(function.file, "/srv/app.js");
 	ck_assert_uint_eq(function.epoch, epoch_of(6));
 	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES + 0x100, VW_FUNCTION, epoch_of(6)), -ESTALE);
-	v8_put_smi(VW_SCRIPTS - 1 + 16, -1);
+	v8_put_length_at(VW_SCRIPTS - 1 + v8_rows[_i].list_length, UINT32_MAX);
 	ck_assert_int_eq(decode_bytecodes(VW_BYTECODES, VW_FUNCTION, epoch_of(6)), -ESTALE);
 }
 END_TEST
@@ -1403,6 +1548,76 @@ START_TEST(a_function_of_webassembly_has_the_name_of_the_name_section)
 	ck_assert_str_eq(function.name, "first");
 	ck_assert_str_eq(function.file, "/srv/app.js");
 	ck_assert_uint_eq(function.nr_lines, 0);
+}
+END_TEST
+
+/*
+ * A memory full of modules, each with a name section of NAMES names of the same length. Numbers take five bytes, be they
+ * small.
+ */
+#define NAMED_MODULE(i) (WORLD + ((uint64_t)(i) << 32))
+#define NAME_STRIDE	64u
+#define NAME_TEXT	6u /* of a name, behind its number and length */
+#define NAMES		500000u
+static const uint8_t names_head[] = {0, 'a', 's', 'm', 1, 0, 0, 0, 0, 0x90, 0x90, 0xa1, 0x8f, 0, 4, 'n', 'a', 'm', 'e', 1,
+				     0x85, 0x90, 0xa1, 0x8f, 0, 0xa0, 0xc2, 0x9e, 0x80, 0};
+#define NAMES_END (sizeof(names_head) + NAME_STRIDE * NAMES)
+
+static uint8_t names_byte(uint64_t at)
+{
+	const uint64_t i = at < sizeof(names_head) ? 0 : (at - sizeof(names_head)) / NAME_STRIDE;
+	const uint32_t in = (uint32_t)((at - sizeof(names_head)) % NAME_STRIDE);
+
+	if (at < sizeof(names_head))
+		return names_head[at];
+	if (in < NAME_TEXT - 1)
+		return (uint8_t)((i >> 7 * in & 0x7f) | (in < NAME_TEXT - 2 ? 0x80 : 0));
+	return in < NAME_TEXT ? NAME_STRIDE - NAME_TEXT : (uint8_t)('a' + i % 26);
+}
+
+static int memory_of_names(struct memory *m, uint64_t addr, void *to, size_t len)
+{
+	(void)m;
+	bytes_read += len;
+	for (size_t i = 0; i < len; i++)
+		((uint8_t *)to)[i] = names_byte((addr + i - WORLD) & UINT32_MAX);
+	return 0;
+}
+
+static int wasm_name(uint32_t i, int32_t script, uint32_t of)
+{
+	const struct v8_wasm_module module = {.address = 0x1000 + i, .script_id = script, .wire = NAMED_MODULE(i),
+					      .wire_end = NAMED_MODULE(i) + NAMES_END};
+
+	memory.read = memory_of_names;
+	bytes_read = 0;
+	memset(&function, 0, sizeof(function));
+	memory_question(&memory);
+	return v8_wasm_name(&memory, &module, of, function.name, sizeof(function.name));
+}
+
+START_TEST(modules_in_turn_do_not_have_their_names_looked_through_again)
+{
+	for (uint32_t i = 0; i < 4; i++) {
+		ck_assert_int_eq(wasm_name(i, 7, 100000), 0);
+		ck_assert_uint_eq(function.name[0], 'a' + 100000 % 26);
+	}
+	for (uint32_t i = 0; i < 4; i++) {
+		ck_assert_int_eq(wasm_name(i, 7, 100001), 0);
+		ck_assert_uint_eq(function.name[0], 'a' + 100001 % 26);
+		ck_assert_uint_lt(bytes_read, 100000);
+	}
+}
+END_TEST
+
+START_TEST(a_name_that_is_far_away_is_not_given_up)
+{
+	ck_assert_int_eq(wasm_name(0, 7, NAMES - 1), -EBUSY);
+	ck_assert_int_eq(wasm_name(1, 7, 0), 0);
+	ck_assert_int_eq(wasm_name(0, 7, NAMES - 1), 0);
+	ck_assert_uint_eq(function.name[0], 'a' + (NAMES - 1) % 26);
+	ck_assert_int_eq(wasm_name(0, 7, NAMES), -ENOENT);
+	ck_assert_int_eq(wasm_name(0, 0, NAMES - 1), -E2BIG);
 }
 END_TEST
 
@@ -1629,7 +1844,7 @@ START_TEST(a_copy_of_what_enters_bytecodes_is_its_functions)
 	const struct v8_row *row = &v8_rows[_i];
 
 	setup_row((uint16_t)_i);
-	put32(VW_CODE(row) - 1 + row->code_flags, 2);
+	put32(VW_CODE(row) - 1 + row->code_flags, row->kind_builtin);
 	ck_assert_int_eq(code_at(VW_CODE_START + 0x20), 0);
 	ck_assert_uint_eq(made.code.kind, V8_TRAMPOLINE);
 	put32(VW_CODE(row) - 1 + row->code_size, 0x40);
@@ -1646,6 +1861,12 @@ Suite *runtime_v8_suite(void)
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_loop_test(t, a_copy_of_what_enters_bytecodes_is_its_functions, 0, VW_ROWS);
 	tcase_add_test(t, lines_end_where_the_language_says);
+	tcase_add_test(t, lines_at_the_end_of_a_long_script_are_known_at_once);
+	tcase_add_test(t, a_long_script_is_not_counted_again_for_others);
+	tcase_add_test(t, long_scripts_that_are_not_asked_for_make_room);
+	tcase_add_test(t, a_function_that_is_longer_than_may_be_read_has_its_first_lines);
+	tcase_add_test(t, behind_the_last_line_that_there_is_room_for_nothing_is_read);
+	tcase_add_test(t, each_character_is_looked_at);
 	tcase_add_test(t, a_script_goes_by_the_url_that_its_source_gives);
 	tcase_add_test(t, a_function_has_name_script_and_lines_of_its_bytecodes);
 	tcase_add_test(t, the_entry_of_a_function_is_a_place_before_its_first_bytecode);
@@ -1695,6 +1916,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_loop_test(t, the_top_level_of_a_module_has_a_name, 0, VW_ROWS);
 	tcase_add_loop_test(t, a_function_of_many_locals_has_a_name, 0, VW_ROWS);
 	tcase_add_loop_test(t, a_function_that_is_watched_has_its_script, 0, VW_ROW + 1);
+	tcase_add_loop_test(t, large_code_is_found_from_far_behind_its_begin, 0, ARRAY_SIZE(larges));
 	tcase_add_test(t, no_row_lacks_a_test);
 	tcase_add_test(t, a_scope_that_extends_its_context_has_a_name);
 	tcase_add_loop_test(t, a_scope_of_many_locals_has_a_name, 0, 2);
@@ -1711,10 +1933,12 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_bytecode_that_calls_has_a_frame_whatever_its_instructions_say);
 	tcase_add_test(t, a_stub_without_frame_is_known_by_its_callers_context);
 	tcase_add_test(t, a_bytecode_without_frame_is_its_functions);
-	tcase_add_loop_test(t, a_function_of_webassembly_has_the_name_of_the_name_section, 0, VW_ROWS);
-	tcase_add_loop_test(t, a_function_of_webassembly_that_was_just_compiled_is_found, 0, VW_ROWS);
+	tcase_add_loop_test(t, a_function_of_webassembly_has_the_name_of_the_name_section, 0, VW_WASM_ROWS);
+	tcase_add_test(t, modules_in_turn_do_not_have_their_names_looked_through_again);
+	tcase_add_test(t, a_name_that_is_far_away_is_not_given_up);
+	tcase_add_loop_test(t, a_function_of_webassembly_that_was_just_compiled_is_found, 0, VW_WASM_ROWS);
 	tcase_add_test(t, a_function_of_webassembly_without_a_name_has_its_number);
-	tcase_add_loop_test(t, wrappers_and_jump_tables_of_webassembly_are_named_for_what_they_are, 0, VW_ROWS);
+	tcase_add_loop_test(t, wrappers_and_jump_tables_of_webassembly_are_named_for_what_they_are, 0, VW_WASM_ROWS);
 	tcase_add_test(t, wrappers_in_the_heap_are_left_as_webassembly_is);
 	tcase_add_test(t, another_module_in_its_place_is_stale);
 	tcase_add_test(t, a_module_without_a_script_has_names_but_no_file);

@@ -64,6 +64,17 @@ int memory_read(struct memory *m, uint64_t addr, void *to, size_t len)
 	return memory_from_line(m, addr, to, len) ? 0 : m->read(m, addr, to, len);
 }
 
+struct memory_spent memory_spent(const struct memory *m)
+{
+	return (struct memory_spent){.reads = m->reads, .bytes = m->bytes};
+}
+
+void memory_unspend(struct memory *m, struct memory_spent to)
+{
+	m->reads = to.reads;
+	m->bytes = to.bytes;
+}
+
 int memory_u64(struct memory *m, uint64_t addr, uint64_t *ret)
 {
 	uint64_t v;

@@ -9,7 +9,8 @@
  * has mapped: a runtime may keep what belongs to its code there.
  * Bounds: every read counts against a budget of bytes and of reads for one
  * question, so that no list in that memory keeps a decoder busy; one that is
- * gathered counts as itself, and may read MEMORY_LINE bytes more.
+ * gathered counts as itself, and may read MEMORY_LINE bytes more. What is read
+ * beside the budget has a bound where that is done.
  */
 #ifndef OTP_RUNTIME_MEMORY_H
 #define OTP_RUNTIME_MEMORY_H
@@ -43,6 +44,13 @@ struct memory {
 
 void memory_question(struct memory *m); /* a new budget */
 int memory_read(struct memory *m, uint64_t addr, void *to, size_t len); /* 0, -EFAULT, -E2BIG: over the budget */
+/*
+ * How much of the budget is spent, and back to that: for what a caller reads once and remembers, within a bound of its own. An
+ * answer that lacks it may hold for long, and the next question would only begin with it anew.
+ */
+struct memory_spent { uint32_t reads; size_t bytes; };
+struct memory_spent memory_spent(const struct memory *m);
+void memory_unspend(struct memory *m, struct memory_spent to);
 /*
  * Until memory_gather_done or the next question, small reads may be answered by what was read around earlier ones: a
  * field costs some 10 ns in place of a system call's 600. Only for what is believed where an epoch is equal before and

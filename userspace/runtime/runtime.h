@@ -229,7 +229,10 @@ struct runtime_ops {
 	 * runtimes for which that takes long.
 	 */
 	bool found_lasts;
-	/* Decoder. key and cookie as frame gave them. 0; -ESTALE: another object is there now; -EFAULT, -E2BIG, -EBADMSG. */
+	/*
+	 * Decoder. key and cookie as frame gave them. 0; -ESTALE: another object is there now; -EBUSY: it took too long, and
+	 * takes less the next time; -EFAULT, -E2BIG, -EBADMSG.
+	 */
 	int (*decode)(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		      struct runtime_function *ret);
 	/* Engine. 0; -EBADMSG: the words are not those of a frame, and the walk ends before it. NULL: nothing is walked. */

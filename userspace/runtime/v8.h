@@ -325,7 +325,10 @@ struct v8_lines {
 	uint32_t nr;
 	struct { uint32_t at, line; } row[RUNTIME_LINES_MAX]; /* lines that begin from one place to another; sorted */
 };
-/* From the line that holds from on. -E2BIG: the source is too long to count so far. */
+/*
+ * From the line that holds from on, as far as the question's budget and the rows reach. -E2BIG: the source is too long to count
+ * so far. Cost: the first time that it is counted to there, some ms per 16 MiB, beside the budget.
+ */
 int v8_lines_read(struct memory *m, const struct v8_flat *source, uint64_t script, uint32_t from, uint32_t to,
 		  struct v8_lines *ret);
 uint32_t v8_line_at(const struct v8_lines *l, uint32_t at); /* 0: before all */
@@ -369,7 +372,10 @@ int v8_wasm_code(const struct v8 *v, struct memory *m, uint64_t pc, struct runti
 int v8_wasm_add_function(struct memory *m, const struct v8_wasm_code *c, uint32_t function,
 			 struct runtime_code_made *ret);
 int v8_wasm_decode(const struct v8 *v, struct memory *m, const struct runtime_frame *f, struct runtime_function *ret);
-/* v8_wasm_names.c: the name of a function, by its number; -ENOENT: it has none. */
+/*
+ * v8_wasm_names.c: the name of a function, by its number; -ENOENT: it has none; -EBUSY: it is not met yet, and the next question
+ * goes on from there; -E2BIG: it is too far away, in a module without a script.
+ */
 int v8_wasm_name(struct memory *m, const struct v8_wasm_module *module, uint32_t function, char *to, size_t size);
 
 /* v8_wasm_inlined.c: adds rows, to a region whose first node is that of the code's own function. */

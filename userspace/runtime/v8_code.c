@@ -3,8 +3,9 @@
  * Which code lies at an address: a builtin, by their table; else what was
  * compiled since. An InstructionStream begins with its map and its Code, and the
  * Code has the address of the instructions, which are aligned: the stream is
- * found by going back from the address until the two agree (V8, code.h,
- * instruction-stream.h). Before V8 11 the two are one object.
+ * found by going back from the address until the two agree, further away only
+ * where large code may begin (V8, code.h, instruction-stream.h). Before V8 11
+ * the two are one object.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +19,9 @@
 #define PIECE	  4096u
 #define BACK_MAX  (1u << 20)
 #define HEADER_MAX 128u /* of an InstructionStream */
+#define CHUNK	  (256u << 10) /* of V8's heap */
+#define CHUNK_PAGES 4u /* of its begin: a header, and a page that guards what is behind */
+#define CODE_HEAD 256u /* in one of which the code begins within so much */
 #define RELOCATION 8    /* of a Code that has its instructions: an array of bytes */
 
 /* --- builtins --- */
@@ -201,6 +205,30 @@ static bool v8_find_in(const struct v8 *v, struct memory *m, uint64_t from, uint
 	return false;
 }
 
+static bool v8_find_in_chunk(const struct v8 *v, struct memory *m, uint64_t chunk, struct v8_found *ret)
+{
+	const uint64_t first = ALIGN_UP((uint64_t)v8_row(v)->stream_start, (uint64_t)ALIGNMENT);
+
+	for (uint64_t page = chunk; page < chunk + CHUNK_PAGES * PIECE; page += PIECE)
+		if (v8_find_in(v, m, page + first, page + first + CODE_HEAD, ret))
+			return true;
+	return false;
+}
+
+/*
+ * Code that is too large for a chunk among others lies alone, at the begin of as many as it takes (V8, heap.h,
+ * MaxRegularHeapObjectSize; memory-chunk-layout.cc, ObjectStartOffsetInCodePage). All from there to pc can be read.
+ */
+static bool v8_find_large(const struct v8 *v, struct memory *m, uint64_t pc, struct v8_found *ret)
+{
+	uint64_t chunk = (pc - BACK_MAX) & ~(uint64_t)(CHUNK - 1), header;
+
+	for (; pc - chunk < RUNTIME_CODE_BYTES && memory_u64(m, chunk, &header) == 0; chunk -= CHUNK)
+		if (v8_find_in_chunk(v, m, chunk, ret))
+			return pc < ret->start + ret->size;
+	return false;
+}
+
 static bool v8_find(const struct v8 *v, struct memory *m, uint64_t pc, struct v8_found *ret)
 {
 	uint64_t to = pc & ~(uint64_t)(ALIGNMENT - 1), back = 0;
@@ -215,7 +243,7 @@ static bool v8_find(const struct v8 *v, struct memory *m, uint64_t pc, struct v8
 		back += to - from;
 		to = from - ALIGNMENT;
 	}
-	return false;
+	return v8_find_large(v, m, pc, ret);
 }
 
 /* Kinds of a Code that are in this order in all versions (V8, code-kind.h), from that of builtins on. */

@@ -11,13 +11,25 @@
 #include "runtime/v8.h"
 
 #define PIECE	  16384u /* characters */
-#define MARKS_MAX 2048	 /* of one script: 32 million characters */
+#define MARKS_MAX 2048u	 /* of one script: 32 million characters */
+#define SCRIPTS	  8
 
-/* How many lines end before each piece of the script that was last read: scripts have many functions. */
-static struct {
+/* How many lines end before each piece of a script: it has many functions. */
+struct v8_marks {
 	struct v8_flat source;
 	uint64_t script;
+	uint64_t worth;
 	uint32_t nr, lines[MARKS_MAX], begins[MARKS_MAX]; /* where the line at a piece's begin begins */
+};
+
+/*
+ * Of those that were read last, and are long: most scripts have few pieces, and many are met between two questions of a long
+ * one. The one of the least worth is replaced: its length, above the worth of the one that was replaced before it was used
+ * (Young, "The k-server dual and loose competitiveness for paging": GreedyDual).
+ */
+static struct {
+	struct v8_marks of[SCRIPTS];
+	uint64_t replaced;
 } marks;
 
 struct v8_lines_scan {
@@ -47,10 +59,35 @@ static bool v8_is_line_end(uint32_t c)
 	return c == '\n' || c == 0x2028 || c == 0x2029;
 }
 
+/* Whether no byte of the word is c (Anderson, "Bit Twiddling Hacks": haszero). */
+#define ONES 0x0101010101010101ULL
+static bool v8_lacks(uint64_t word, uint8_t c)
+{
+	word ^= ONES * c;
+	return !((word - ONES) & ~word & ONES << 7);
+}
+
+/* How many characters end no line for sure: most lines are long, and this is all that counting a script costs. */
+static uint32_t v8_plain(const uint8_t *text, uint32_t nr)
+{
+	uint32_t n = 0;
+	uint64_t word;
+
+	for (; nr - n >= sizeof(word); n += sizeof(word)) {
+		memcpy(&word, text + n, sizeof(word));
+		if (!v8_lacks(word, '\n') || !v8_lacks(word, '\r'))
+			break;
+	}
+	return n;
+}
+
 static void v8_lines_scan(struct v8_lines_scan *s, const uint8_t *text, uint32_t nr, bool wide, uint32_t at)
 {
 	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t c = wide ? text[2 * i] | (uint32_t)text[2 * i + 1] << 8 : text[i];
+		uint32_t c;
+
+		i += wide || s->after_cr ? 0 : v8_plain(text + i, nr - i - 1);
+		c = wide ? text[2 * i] | (uint32_t)text[2 * i + 1] << 8 : text[i];
 
 		if (s->after_cr && c != '\n') {
 			s->line++;
@@ -75,29 +112,62 @@ static int v8_lines_piece(struct memory *m, const struct v8_flat *source, uint32
 	return err;
 }
 
-/* Counts as far as the piece, from where it was counted to before. */
-static int v8_lines_count(struct memory *m, const struct v8_flat *source, uint64_t script, uint32_t piece)
+static bool v8_marks_are_of(const struct v8_marks *k, const struct v8_flat *source, uint64_t script)
 {
-	int err = 0;
+	return k->nr && k->script == script && k->source.at == source->at && k->source.len == source->len &&
+	       k->source.wide == source->wide;
+}
 
-	if (script != marks.script || marks.source.at != source->at || marks.source.len != source->len || !marks.nr) {
-		marks.script = script;
-		marks.source = *source;
-		marks.lines[0] = marks.begins[0] = 0;
-		marks.nr = 1;
-	}
-	if (piece >= MARKS_MAX)
-		return -E2BIG;
-	while (!err && marks.nr <= piece) {
-		struct v8_lines_scan s = {.line = marks.lines[marks.nr - 1], .begin = marks.begins[marks.nr - 1]};
+static struct v8_marks *v8_marks_of(const struct v8_flat *source, uint64_t script)
+{
+	struct v8_marks *least = &marks.of[0];
 
-		err = v8_lines_piece(m, source, marks.nr - 1, &s);
-		if (err)
-			break;
-		marks.begins[marks.nr] = s.after_cr ? marks.nr * PIECE : s.begin;
-		marks.lines[marks.nr++] = s.line + s.after_cr;
+	for (uint32_t i = 0; i < SCRIPTS; i++) {
+		if (v8_marks_are_of(&marks.of[i], source, script))
+			return &marks.of[i];
+		if (marks.of[i].worth < least->worth)
+			least = &marks.of[i];
 	}
+	marks.replaced = least->worth;
+	least->source = *source;
+	least->script = script;
+	least->lines[0] = least->begins[0] = 0;
+	least->nr = 1;
+	return least;
+}
+
+static int v8_marks_add(struct memory *m, struct v8_marks *k)
+{
+	struct v8_lines_scan s = {.line = k->lines[k->nr - 1], .begin = k->begins[k->nr - 1]};
+	const struct memory_spent spent = memory_spent(m);
+	int err = v8_lines_piece(m, &k->source, k->nr - 1, &s);
+
+	if (err)
+		return err;
+	memory_unspend(m, spent);
+	k->begins[k->nr] = s.after_cr ? k->nr * PIECE : s.begin;
+	k->lines[k->nr++] = s.line + s.after_cr;
+	return 0;
+}
+
+/* Counts as far as the piece, from where it was counted to before: once, and so beside the question's budget. */
+static int v8_lines_count(struct memory *m, struct v8_marks *k, uint32_t piece)
+{
+	int err = piece < MARKS_MAX ? 0 : -E2BIG;
+
+	while (!err && k->nr <= piece)
+		err = v8_marks_add(m, k);
+	k->worth = marks.replaced + k->nr;
 	return err;
+}
+
+/* Of the line that begins where no more is read, the end is not known. */
+static void v8_lines_cut(struct v8_lines_scan *s, uint32_t at)
+{
+	struct v8_lines *l = s->lines;
+
+	if (l->nr < RUNTIME_LINES_MAX)
+		l->row[l->nr++] = (__typeof__(l->row[0])){.at = at};
 }
 
 int v8_lines_read(struct memory *m, const struct v8_flat *source, uint64_t script, uint32_t from, uint32_t to,
@@ -105,19 +175,23 @@ int v8_lines_read(struct memory *m, const struct v8_flat *source, uint64_t scrip
 {
 	struct v8_lines_scan s = {.from = from, .to = to, .lines = ret};
 	uint32_t piece = from / PIECE;
+	struct v8_marks *k;
 	int err;
 
 	ret->nr = 0;
 	if (from >= source->len)
 		return -EBADMSG;
-	err = v8_lines_count(m, source, script, piece);
+	k = v8_marks_of(source, script);
+	err = v8_lines_count(m, k, piece);
 	if (err)
 		return err;
-	s.line = marks.lines[piece];
-	v8_lines_begin(&s, marks.begins[piece]);
-	for (; !err && piece < MARKS_MAX && piece * PIECE < source->len && piece * PIECE <= to; piece++)
-		err = v8_lines_piece(m, source, piece, &s);
-	return err;
+	s.line = k->lines[piece];
+	v8_lines_begin(&s, k->begins[piece]);
+	while (!err && piece * PIECE < source->len && piece * PIECE <= to && ret->nr < RUNTIME_LINES_MAX)
+		err = v8_lines_piece(m, source, piece++, &s);
+	if (err == -E2BIG)
+		v8_lines_cut(&s, (piece - 1) * PIECE);
+	return err == -E2BIG ? 0 : err;
 }
 
 uint32_t v8_line_at(const struct v8_lines *l, uint32_t at)

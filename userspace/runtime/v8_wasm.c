@@ -164,9 +164,10 @@ static int v8_wasm_function_name(struct memory *m, const struct v8_wasm_module *
 {
 	int err = v8_wasm_name(m, module, function, name, RUNTIME_NAME_MAX);
 
-	if (err && err != -EFAULT)
-		snprintf(name, RUNTIME_NAME_MAX, "wasm-function[%u]", function);
-	return err == -EFAULT ? err : 0;
+	if (!err || err == -EFAULT || err == -EBUSY)
+		return err;
+	snprintf(name, RUNTIME_NAME_MAX, "wasm-function[%u]", function);
+	return 0;
 }
 
 /*

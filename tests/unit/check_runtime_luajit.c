@@ -368,6 +368,22 @@ START_TEST(a_trace_has_the_functions_of_its_snapshots)
 }
 END_TEST
 
+/* As what a sort compares with: it leads back into C code, and reads nothing but its arguments. */
+START_TEST(a_trace_without_constants_is_left_and_has_its_function)
+{
+	const uint32_t none = 0x7ffd; /* REF_TRUE */
+	uint64_t chain[4];
+
+	put32(LW_TRACE + offsetof(struct luajit_trace, nk), none);
+	ck_assert_int_eq(code(LW_MCODE + 0x50), 0);
+	ck_assert_uint_eq(made.code.word[LUAJIT_WORD_ADJUST], 32);
+	ck_assert_uint_eq(code_chain(&made, LW_MCODE + 0x10, false, chain), 1);
+	ck_assert_uint_eq(chain[0], LW_PROTO(LW_WORK));
+	put32(LW_TRACE + offsetof(struct luajit_trace, nk), none + 1);
+	ck_assert_int_eq(code(LW_MCODE + 0x50), -E2BIG);
+}
+END_TEST
+
 static uint64_t stamp_of_walk(void)
 {
 	ck_assert_int_eq(walk(0), 3);
@@ -544,6 +560,7 @@ Suite *runtime_luajit_suite(void)
 	tcase_add_test(t, lines_that_do_not_fit_are_not_known);
 	tcase_add_test(t, links_that_lead_nowhere_end_the_walk);
 	tcase_add_test(t, a_trace_has_the_functions_of_its_snapshots);
+	tcase_add_test(t, a_trace_without_constants_is_left_and_has_its_function);
 	tcase_add_test(t, a_sample_and_a_trace_have_the_stamp_of_their_time);
 	tcase_add_test(t, where_another_generator_places_traces_there_is_no_stamp);
 	tcase_add_test(t, without_a_generator_there_is_no_stamp);

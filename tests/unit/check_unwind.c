@@ -573,8 +573,31 @@ START_TEST(caller_may_have_been_jumped_to_by_what_was_called)
 	put_jump(0x2808, 0x2100);
 	reopen_with_generated();
 	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	put_jump(0x2808, 0x2400);
+	put_jump(0x2408, 0x2100); /* libpypy3.9: three jumps from a call to the function that makes the next one */
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
 	put_jump(0x2008, 0x2100);
 	put_jump(0x2808, 0x2000); /* and so on without an end */
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+}
+END_TEST
+
+/* Where nothing else fits, what called main does: a call through a pointer, from whose caller the program's start is near. */
+START_TEST(generated_code_is_not_main)
+{
+	Elf64_Ehdr *e = (Elf64_Ehdr *)tiny.image;
+
+	searched();
+	e->e_entry = 0x2300;
+	reopen_with_generated();
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	put_call(0x2310); /* main is 0x2100 */
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	put_direct_call(0x2310, 0x2100);
+	e->e_entry = 0x2000; /* a thread's root, say */
 	reopen_with_generated();
 	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
 }
@@ -1528,6 +1551,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, caller_may_have_been_jumped_to_by_what_was_called);
 	tcase_add_test(t, frame_pointer_that_generated_code_left_alone_is_the_callers);
 	tcase_add_test(t, frame_pointer_that_generated_code_saved_is_found);
+	tcase_add_test(t, generated_code_is_not_main);
 	tcase_add_test(t, call_by_pointer_does_not_lead_to_a_function_that_is_always_called_by_address);
 	tcase_add_test(t, call_by_pointer_leads_to_no_function_of_a_large_file_that_nothing_points_to);
 	tcase_add_test(t, caller_may_have_called_what_jumped_to_generated_code);

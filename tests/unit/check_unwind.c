@@ -14,7 +14,7 @@ Suite *unwind_suite(void);
 #define BASE 0x7f0000000000ULL
 #define JIT 0x7e0000000000ULL
 #define STACK 0x7ffc00000000ULL
-#define WORDS 1664 /* more than any search reads */
+#define WORDS 2176 /* more than any search reads, and Haskell code reserves */
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
@@ -1165,6 +1165,37 @@ START_TEST(zero_return_address_is_a_root)
 }
 END_TEST
 
+/* 0x2100 has called StgRun, at 0x2800, which jumped to code of no table at 0x2f00. */
+START_TEST(haskell_code_is_left_by_what_StgRun_saved)
+{
+	static const uint8_t run[] = {0x48, 0x83, 0xec, 0x30, 0x48, 0x89, 0xe0, 0x48, 0x81, 0xec, 0x00, 0x40, 0, 0, 0x48, 0x89, 0x18};
+
+	put_direct_call(0x2410, 0x2800);
+	memcpy(&tiny.image[0x2800], run, sizeof(run));
+	reopen();
+	reg[RIP] = BASE + 0x2f10;
+	reg[RBP] = 0x4200000000; /* Haskell's stack pointer */
+	word(2048, STACK + 8 * 2060); /* rbx, by which 0x2400 is left */
+	word(2054, BASE + 0x2410);
+	word(2060, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, BASE + 0x2f10, BASE + 0x2410, BASE + 0x2310);
+	ck_assert_uint_eq(out.guessed[FRAME_BY_EPILOGUE], 1);
+	ck_assert_uint_eq(out.stack_used, 128 + 8 * 2061);
+	/* Of a call, and with an argument on the stack. */
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + 0x2f10);
+	EXPECT(UNWIND_NO_RULE, BASE + 0x2010, BASE + 0x2f10);
+	word(2049, STACK + 8 * 2061);
+	word(2055, BASE + 0x2410);
+	word(2061, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2f10, BASE + 0x2410, BASE + 0x2310);
+	put_direct_call(0x2410, 0x2700); /* not StgRun */
+	reopen();
+	EXPECT(UNWIND_NO_RULE, BASE + 0x2010, BASE + 0x2f10);
+	ck_assert_uint_lt(out.stack_used, 8 * 2048);
+}
+END_TEST
+
 START_TEST(entry_point_without_table_is_a_root)
 {
 	Elf64_Ehdr *e = (void *)tiny.image;
@@ -1576,6 +1607,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, way_back_beyond_the_copy_asks_for_a_larger_one);
 	tcase_add_test(t, code_that_is_not_generated_has_no_gate);
 	tcase_add_test(t, zero_return_address_is_a_root);
+	tcase_add_test(t, haskell_code_is_left_by_what_StgRun_saved);
 	tcase_add_test(t, entry_point_without_table_is_a_root);
 	tcase_add_test(t, code_that_does_not_return_leads_to_a_root_nearby);
 	tcase_add_test(t, fiber_ends_where_its_context_was_made);

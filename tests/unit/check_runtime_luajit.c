@@ -448,7 +448,7 @@ END_TEST
 
 static int step(uint64_t pc, bool exact, struct runtime_step *ret)
 {
-	const uint64_t reg[OTP_REGS_MAX] = {[6] = LW_MAIN, [7] = LW_STACK};
+	const uint64_t reg[OTP_REGS_MAX] = {[2] = LW_STACK + 512, [6] = LW_MAIN, [7] = LW_STACK};
 	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 0x1ffff, .reg = reg, .load = word_of_world};
 
 	*ret = (struct runtime_step){0};
@@ -529,7 +529,24 @@ START_TEST(a_function_of_arithmetic_has_no_frame)
 	ck_assert_uint_eq(s.sp, LW_STACK + 8);
 	ck_assert_uint_eq(s.flags, RUNTIME_STEP_SAME | RUNTIME_STEP_INNER | RUNTIME_STEP_FP);
 	/* What lies between is as its table says. */
-	ck_assert_int_eq(step(LW_VM + LW_EXIT_END + 4, true, &s), -ENOENT);
+	ck_assert_int_eq(step(LW_VM + LW_EXIT_END + 15, true, &s), -ENOENT);
+}
+END_TEST
+
+START_TEST(the_way_from_a_trace_to_the_interpreter_has_its_frame_in_a_register)
+{
+	struct runtime_step s;
+
+	ck_assert_int_eq(code(LW_VM + LW_EXIT_END), 0);
+	ck_assert_int_eq(step(LW_VM + LW_EXIT_END, true, &s), 0);
+	ck_assert_uint_eq(s.pc, LW_VM + 1);
+	ck_assert_uint_eq(s.sp, LW_STACK + LUAJIT_C_TRACE);
+	ck_assert_uint_eq(s.flags, RUNTIME_STEP_INNER);
+	ck_assert_int_eq(step(LW_VM + LW_EXIT_END + 5, true, &s), 0);
+	ck_assert_uint_eq(s.sp, LW_STACK + 512);
+	ck_assert_int_eq(step(LW_VM + LW_EXIT_END + 12, true, &s), 0);
+	ck_assert_uint_eq(s.sp, LW_STACK + 512);
+	ck_assert_int_eq(step(LW_VM + LW_EXIT_END + 12, false, &s), -ENOENT);
 }
 END_TEST
 
@@ -570,6 +587,7 @@ Suite *runtime_luajit_suite(void)
 	tcase_add_test(t, a_trace_takes_its_stack_at_its_head_and_gives_it_back_at_its_tail);
 	tcase_add_test(t, the_way_out_of_a_trace_is_left_by_the_thread_in_the_c_frame);
 	tcase_add_test(t, a_function_of_arithmetic_has_no_frame);
+	tcase_add_test(t, the_way_from_a_trace_to_the_interpreter_has_its_frame_in_a_register);
 	suite_add_tcase(s, t);
 	return s;
 }

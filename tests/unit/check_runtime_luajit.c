@@ -368,6 +368,22 @@ START_TEST(a_trace_has_the_functions_of_its_snapshots)
 }
 END_TEST
 
+/* As what a sort compares with: it leads back into C code, and reads nothing but its arguments. */
+START_TEST(a_trace_without_constants_is_left_and_has_its_function)
+{
+	const uint32_t none = 0x7ffd; /* REF_TRUE */
+	uint64_t chain[4];
+
+	put32(LW_TRACE + offsetof(struct luajit_trace, nk), none);
+	ck_assert_int_eq(code(LW_MCODE + 0x50), 0);
+	ck_assert_uint_eq(made.code.word[LUAJIT_WORD_ADJUST], 32);
+	ck_assert_uint_eq(code_chain(&made, LW_MCODE + 0x10, false, chain), 1);
+	ck_assert_uint_eq(chain[0], LW_PROTO(LW_WORK));
+	put32(LW_TRACE + offsetof(struct luajit_trace, nk), none + 1);
+	ck_assert_int_eq(code(LW_MCODE + 0x50), -E2BIG);
+}
+END_TEST
+
 static uint64_t stamp_of_walk(void)
 {
 	ck_assert_int_eq(walk(0), 3);
@@ -432,7 +448,7 @@ END_TEST
 
 static int step(uint64_t pc, bool exact, struct runtime_step *ret)
 {
-	const uint64_t reg[OTP_REGS_MAX] = {[6] = LW_MAIN, [7] = LW_STACK};
+	const uint64_t reg[OTP_REGS_MAX] = {[2] = LW_STACK + 512, [6] = LW_MAIN, [7] = LW_STACK};
 	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 0x1ffff, .reg = reg, .load = word_of_world};
 
 	*ret = (struct runtime_step){0};
@@ -513,7 +529,24 @@ START_TEST(a_function_of_arithmetic_has_no_frame)
 	ck_assert_uint_eq(s.sp, LW_STACK + 8);
 	ck_assert_uint_eq(s.flags, RUNTIME_STEP_SAME | RUNTIME_STEP_INNER | RUNTIME_STEP_FP);
 	/* What lies between is as its table says. */
-	ck_assert_int_eq(step(LW_VM + LW_EXIT_END + 4, true, &s), -ENOENT);
+	ck_assert_int_eq(step(LW_VM + LW_EXIT_END + 15, true, &s), -ENOENT);
+}
+END_TEST
+
+START_TEST(the_way_from_a_trace_to_the_interpreter_has_its_frame_in_a_register)
+{
+	struct runtime_step s;
+
+	ck_assert_int_eq(code(LW_VM + LW_EXIT_END), 0);
+	ck_assert_int_eq(step(LW_VM + LW_EXIT_END, true, &s), 0);
+	ck_assert_uint_eq(s.pc, LW_VM + 1);
+	ck_assert_uint_eq(s.sp, LW_STACK + LUAJIT_C_TRACE);
+	ck_assert_uint_eq(s.flags, RUNTIME_STEP_INNER);
+	ck_assert_int_eq(step(LW_VM + LW_EXIT_END + 5, true, &s), 0);
+	ck_assert_uint_eq(s.sp, LW_STACK + 512);
+	ck_assert_int_eq(step(LW_VM + LW_EXIT_END + 12, true, &s), 0);
+	ck_assert_uint_eq(s.sp, LW_STACK + 512);
+	ck_assert_int_eq(step(LW_VM + LW_EXIT_END + 12, false, &s), -ENOENT);
 }
 END_TEST
 
@@ -544,6 +577,7 @@ Suite *runtime_luajit_suite(void)
 	tcase_add_test(t, lines_that_do_not_fit_are_not_known);
 	tcase_add_test(t, links_that_lead_nowhere_end_the_walk);
 	tcase_add_test(t, a_trace_has_the_functions_of_its_snapshots);
+	tcase_add_test(t, a_trace_without_constants_is_left_and_has_its_function);
 	tcase_add_test(t, a_sample_and_a_trace_have_the_stamp_of_their_time);
 	tcase_add_test(t, where_another_generator_places_traces_there_is_no_stamp);
 	tcase_add_test(t, without_a_generator_there_is_no_stamp);
@@ -553,6 +587,7 @@ Suite *runtime_luajit_suite(void)
 	tcase_add_test(t, a_trace_takes_its_stack_at_its_head_and_gives_it_back_at_its_tail);
 	tcase_add_test(t, the_way_out_of_a_trace_is_left_by_the_thread_in_the_c_frame);
 	tcase_add_test(t, a_function_of_arithmetic_has_no_frame);
+	tcase_add_test(t, the_way_from_a_trace_to_the_interpreter_has_its_frame_in_a_register);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -74,7 +74,8 @@ enum luajit_params {
 	LUAJIT_PARAM_VM,	/* the interpreter's code */
 	LUAJIT_PARAM_VM_BYTES,
 	LUAJIT_PARAM_VM_EXIT,	/* in it, where traces are left, up to _END: its frame is larger than its table says */
-	LUAJIT_PARAM_VM_EXIT_END,
+	LUAJIT_PARAM_VM_EXIT_END, /* behind it, up to INTERP_END: the stack pointer is not the C frame's yet */
+	LUAJIT_PARAM_VM_INTERP_END,
 	LUAJIT_PARAM_VM_MATH,	/* likewise, functions that it and traces call: they have no frame */
 	LUAJIT_PARAM_VM_MATH_END,
 	LUAJIT_PARAM_DISPATCH,	/* offset of the dispatch table, from struct global_State */

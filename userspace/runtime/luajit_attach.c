@@ -213,6 +213,8 @@ static void luajit_find_parts(struct luajit_attaching *a)
 {
 	static const uint8_t begin[] = {0x41, 0x55, 0x41, 0x54, 0x41, 0x53, 0x41, 0x52, 0x41, 0x51, 0x41, 0x50, 0x57, 0x56, 0x55};
 	static const uint8_t end[] = {0x48, 0x8d, 0x4c, 0x24, 0x10};
+	/* mov r13, [rcx-8]; mov r12, [rcx]; mov rsp, rcx */
+	static const uint8_t interp[] = {0x4c, 0x8b, 0x69, 0xf8, 0x4c, 0x8b, 0x21, 0x48, 0x89, 0xcc};
 	static const uint8_t floor[] = {0x48, 0xb8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f};
 	static const uint8_t last[] = {0xc3, 0xcc};
 	uint8_t code[VM_BYTES_MAX];
@@ -228,7 +230,9 @@ static void luajit_find_parts(struct luajit_attaching *a)
 	if (!math_end)
 		return;
 	param[LUAJIT_PARAM_VM_EXIT] = a->vm + (uint64_t)(from - code);
-	param[LUAJIT_PARAM_VM_EXIT_END] = a->vm + (uint64_t)(to - code);
+	param[LUAJIT_PARAM_VM_EXIT_END] = param[LUAJIT_PARAM_VM_INTERP_END] = a->vm + (uint64_t)(to - code);
+	if ((size_t)(math - to) > sizeof(end) + sizeof(interp) && !memcmp(to + sizeof(end), interp, sizeof(interp)))
+		param[LUAJIT_PARAM_VM_INTERP_END] += sizeof(end) + sizeof(interp);
 	param[LUAJIT_PARAM_VM_MATH] = a->vm + (uint64_t)(math - code);
 	param[LUAJIT_PARAM_VM_MATH_END] = a->vm + (uint64_t)(math_end + 1 - code);
 }

@@ -10,8 +10,9 @@
 #include "runtime/luajit.h"
 #include "runtime/luajit_trace.h"
 
-enum { RBP = 6, RSP = 7 };
+enum { RCX = 2, RBP = 6, RSP = 7 };
 
+#define LUAJIT_LEA_BYTES 5
 #define STATE_BYTES 256	 /* ExitState: 16 registers of each kind (lj_target_x86.h) */
 #define ADJUST_MAX  2048 /* 256 spill slots of 4 bytes, and some */
 #define C_STACK_MAX (1u << 30) /* of a thread, or a coroutine */
@@ -69,6 +70,17 @@ static int luajit_leave_exit(const struct runtime_attached *a, const struct runt
 	return -ENOENT;
 }
 
+/* vm_exit_interp, where a trace goes on in the interpreter: its C frame is in rcx once lea rcx, [rsp+16] has run. */
+static int luajit_leave_interp(const struct runtime_attached *a, const struct runtime_place *at, struct runtime_step *ret)
+{
+	const bool made = at->pc - a->param[LUAJIT_PARAM_VM_EXIT_END] >= LUAJIT_LEA_BYTES;
+
+	if (!at->exact || !luajit_has(at, made ? RCX : RSP))
+		return -ENOENT;
+	ret->flags = RUNTIME_STEP_INNER;
+	return luajit_enter_vm(a, made ? at->reg[RCX] : at->reg[RSP] + LUAJIT_C_TRACE, ret);
+}
+
 static int luajit_leave_math(const struct runtime_place *at, struct runtime_step *ret)
 {
 	if (!at->exact || !luajit_has(at, RSP))
@@ -93,5 +105,7 @@ int luajit_step(const struct runtime_attached *a, const struct runtime_code *c, 
 		return luajit_leave_trace(a, c, at, ret);
 	if (luajit_is_in(a, at, LUAJIT_PARAM_VM_EXIT))
 		return luajit_leave_exit(a, at, ret);
+	if (luajit_is_in(a, at, LUAJIT_PARAM_VM_EXIT_END))
+		return luajit_leave_interp(a, at, ret);
 	return luajit_is_in(a, at, LUAJIT_PARAM_VM_MATH) ? luajit_leave_math(at, ret) : -ENOENT;
 }

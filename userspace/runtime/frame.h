@@ -41,6 +41,7 @@ enum runtime_frame_flags {
 	 */
 	RUNTIME_HINTED = 256,
 	RUNTIME_MOVED = 512, /* what it is known by may be moved within an epoch: its cookie EPOCH is by ops->moved */
+	RUNTIME_MAIN = 1024, /* with STACK: the main thread, which nothing resumed; not each runtime can tell */
 };
 
 /* Which heap an epoch is of, where a process may have several: epochs of two heaps are not compared. */

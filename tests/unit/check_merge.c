@@ -107,6 +107,12 @@ static const struct {
 	/* The native stack was cut: what is left of the walk follows. */
 	{"aLb", "1^23^", "", "a1b|23", false, true, false, false},
 	{"ab", "12^", "", "ab|12", false, true, false, false},
+	/* Which of two runtimes has called the other is not known there, unless one has no frames left. */
+	{"ab", "12^", "89^", "ab|12!89", false, true, false, true},
+	{"aLb", "1^2^", "8^", "a1b|2!8", false, true, false, true},
+	{"ab", "12", "89", "ab|12~!89~", false, false, false, true},
+	{"aPb", "-1", "8^9^", "a8b|9", false, true, false, false},
+	{"aLPb", "1^", "8^9^", "a18b|9", false, true, false, false},
 	/* The walk was cut: loops beyond it stay. */
 	{"aLbLm", "1^", "", "a1bLm", true, false, false, false},
 	/* It was cut amid a segment, which has callers that nobody knows. */

@@ -24,6 +24,7 @@ struct merging {
 	struct half half[OTP_WALK_PLANS];
 	struct merge_frame *to;
 	uint32_t count;
+	uint32_t native_end; /* in to: behind the last native frame, and what has a place among those */
 };
 
 static void merge_add(struct merging *m, uint32_t kind, uint32_t index)
@@ -268,7 +269,8 @@ static void merge_add_wrapper(struct merging *m, uint32_t i)
 
 /*
  * Segments for which the native stack has no loop: it was cut, or the halves do not fit. One of hidden frames alone is
- * what the runtime keeps for a thread that has not begun, or has ended.
+ * what the runtime keeps for a thread that has not begun, or has ended. Behind a cut, nobody knows which of two runtimes
+ * has called the other.
  */
 static void merge_add_rest(struct merging *m, uint32_t runtime)
 {
@@ -276,7 +278,7 @@ static void merge_add_rest(struct merging *m, uint32_t runtime)
 
 	if (!h->misfit && merge_is_bookkeeping(h))
 		return;
-	if (m->in->native_whole)
+	if (m->in->native_whole || m->count > m->native_end)
 		h->misfit = true;
 	if (h->misfit)
 		merge_add(m, MERGE_MISFIT, 0);
@@ -305,6 +307,7 @@ uint32_t merge(const struct merge_in *in, struct merge_frame *to, bool *ret_misf
 	}
 	if (!in->native_whole)
 		merge_add(&m, MERGE_CUT, 0);
+	m.native_end = m.count;
 	*ret_misfit = false;
 	for (uint32_t r = 0; r < OTP_WALK_PLANS; r++) {
 		merge_add_rest(&m, r);

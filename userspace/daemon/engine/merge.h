@@ -53,7 +53,7 @@ struct merge_in {
 enum merge_kind {
 	MERGE_NATIVE,
 	MERGE_CUT,    /* the native stack ends here, but not at a root */
-	MERGE_MISFIT, /* what follows has no place in the native stack */
+	MERGE_MISFIT, /* what follows has no place in the native stack, or beside another runtime's frames */
 	MERGE_SHORT,  /* the walk ended amid a segment: its outer frames are missing */
 	MERGE_RUNTIME /* + index of the runtime */
 };

@@ -3,6 +3,7 @@
 and in Lua 5.1 to 5.4: names, lines, callers and shares. LUA=long runs longer; LUAJITS and LUAS name further programs luajit
 and lua, of other versions."""
 import collections
+import glob
 import os
 import platform
 import re
@@ -41,6 +42,29 @@ WAYS = {
     "across": ["work", "leaf_across", "within", "guarded", "*", "across"],
     "again": ["work", "leaf_again"] + ["recurse", "*"] * 5 + ["recurse"],
 }
+# A program of a library of Lua that was compiled as C++, whose headers need not be here.
+HOST = """
+void *luaL_newstate(void);
+void luaL_openlibs(void *);
+int luaL_loadfilex(void *, const char *, const char *);
+int lua_pcallk(void *, int, int, int, long, void *);
+void lua_createtable(void *, int, int);
+void lua_rawseti(void *, int, %(index)s);
+void lua_setglobal(void *, const char *);
+const char *lua_pushstring(void *, const char *);
+
+int main(int argc, char **argv)
+{
+	void *l = luaL_newstate();
+
+	luaL_openlibs(l);
+	lua_createtable(l, 0, 0);
+	lua_pushstring(l, argv[2]);
+	lua_rawseti(l, -2, 1);
+	lua_setglobal(l, "arg");
+	return luaL_loadfilex(l, argv[1], 0) || lua_pcallk(l, 0, 0, 0, 0, 0);
+}
+"""
 START = 0.5 # seconds in which the process is too young for a decoder, or has no walk yet
 
 
@@ -151,9 +175,36 @@ def programs():
     return found + [[p] for p in os.environ.get("LUAS", "").split()]
 
 
+def hosts():
+    """Programs of the libraries compiled as C++ that are here."""
+    found, where = [], lib.scratch()
+    for library in sorted(glob.glob("/usr/lib/*/liblua5.[234]-c++.so.0")) if shutil.which("gcc") else []:
+        path = os.path.join(where, os.path.basename(library).split(".so")[0])
+        subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", path, "-x", "none", library], check=True, text=True,
+                       input=HOST % {"index": "int" if "5.2" in library else "long long"})
+        found.append([path])
+    if not found:
+        lib.skip("stacks of Lua compiled as C++", "there is no library of it, or no gcc")
+    return found
+
+
+def judge_cxx(label, root, samples):
+    """No walk sees a coroutine that lua_resume's own copy of a function has entered: it shows what its callers are."""
+    lines = known_program.mark_lines(SOURCE, "--")
+    for leaf in sorted(CHAINS.keys() - {"four"}):
+        judge_leaf(label, root, leaf, [s for s in samples if "leaf_" + leaf in [f[0] for f in lua(s)]], lines)
+    resumed = [s for s in samples if "lua_resume" in s.stack and lua(s)] # at the start there are none
+    inside = sum(s.count for s in resumed if any(f[1] == "lua" for f in s.frames[:s.stack.index("lua_resume")]))
+    outside = sum(s.count for s in resumed if [f[0] for f in lua(s)] == OUTSIDE)
+    all_ = sum(s.count for s in resumed)
+    lib.ok(all_ >= 0.1 * sum(s.count for s in samples) and not inside,
+           "%s: %d of %d stacks in a coroutine have callers of it as frames in it" % (label, inside, all_))
+    lib.ok(outside >= 0.98 * all_, "%s: %d of %d have its callers beyond it" % (label, outside, all_))
+
+
 def main():
     lib.need(platform.machine() == "x86_64", "stacks of Lua", "Lua's frames are read on x86-64 alone")
-    found = programs()
+    found, compiled = programs(), hosts()
     if lib.SOURCE == "perf":
         lib.skip("stacks of Lua by perf", "perf does not walk interpreters")
         return
@@ -161,12 +212,15 @@ def main():
     ran = [(argv, *run(argv, SOURCE, set(CHAINS), SECONDS)) for argv in found]
     ways = [(argv, *run(argv, os.path.join(PROGRAMS, "calls.lua"), set(WAYS) - {"across"}, SECONDS / 2)) for argv in found
             if "luajit" not in argv[0]]
+    cxx = [(argv, *run(argv, SOURCE, set(CHAINS), SECONDS)) for argv in compiled]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
     for argv, pid, took in ran:
         judge(" ".join(argv), root_of(argv[0]), by_pid[pid], took)
     for argv, pid, took in ways:
         judge_ways(argv[0], root_of(argv[0]), by_pid[pid], took)
+    for argv, pid, _ in cxx:
+        judge_cxx(os.path.basename(argv[0]), root_of(argv[0]), by_pid[pid])
     lib.check_ledger(last, "the ledger balances", stopped=True)
 
 

@@ -169,7 +169,10 @@ static inline void lw_put_trace(void)
 
 #define LW_CODE	      0x1000
 #define LW_CODE_BYTES 0x1000
-#define LW_EXIT	      0x800 /* in it: vm_exit_handler */
+#define LW_JFUNC      0x600 /* in it: the end of BC_JFUNC */
+#define LW_LEAVE      0x640 /* vm_leave_unw's epilogue */
+#define LW_ENTER(i)   (0x680 + 0x20 * (i)) /* vm_resume, and three like it */
+#define LW_EXIT	      0x800 /* vm_exit_handler */
 #define LW_EXIT_END   0x900
 #define LW_MATH	      0xa00
 #define LW_MATH_END   0xb01
@@ -187,12 +190,24 @@ struct lw_file {
 };
 _Static_assert(offsetof(struct lw_file, code) == LW_CODE, "the code is a page of its own");
 
+static bool lw_is_plain; /* without what has to do with traces */
+
 static inline void lw_put_code(struct lw_file *f)
 {
 	static const uint8_t exit[] = {0x41, 0x55, 0x41, 0x54, 0x41, 0x53, 0x41, 0x52, 0x41, 0x51, 0x41, 0x50, 0x57, 0x56, 0x55};
-	static const uint8_t end[] = {0x48, 0x8d, 0x4c, 0x24, 0x10};
+	static const uint8_t end[] = {0x48, 0x8d, 0x4c, 0x24, 0x10, 0x4c, 0x8b, 0x69, 0xf8, 0x4c, 0x8b, 0x21, 0x48, 0x89, 0xcc};
 	static const uint8_t floor[] = {0x48, 0xb8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f};
+	static const uint8_t jfunc[] = {0x48, 0x83, 0xec, 0x10, 0x4c, 0x89, 0x64, 0x24,
+					0x10, 0x4c, 0x89, 0x6c, 0x24, 0x08, 0xff, 0xe0};
+	static const uint8_t leave[] = {0x48, 0x83, 0xc4, 0x28, 0x41, 0x5e, 0x41, 0x5f, 0x5b, 0x5d, 0xc3};
+	static const uint8_t enter[] = {0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x48, 0x83, 0xec, 0x28};
 
+	memcpy(f->code + LW_LEAVE, leave, sizeof(leave));
+	for (uint32_t i = 0; i < 4; i++)
+		memcpy(f->code + LW_ENTER(i), enter, sizeof(enter));
+	if (lw_is_plain)
+		return;
+	memcpy(f->code + LW_JFUNC, jfunc, sizeof(jfunc));
 	memcpy(f->code + LW_EXIT, exit, sizeof(exit));
 	memcpy(f->code + LW_EXIT_END, end, sizeof(end));
 	memcpy(f->code + LW_MATH, floor, sizeof(floor));

@@ -228,21 +228,31 @@ static const uint8_t *pw_code; /* what luaD_rawrunprotected and lua_resume are m
 static size_t pw_code_len;
 #define PW_PROTECTED_BYTES 0xc0
 static bool pw_tells; /* the code of luaD_rawrunprotected is as gcc makes it */
+static bool pw_is_inlined; /* it is, in lua_pcall's helper and in lua_resume, as in C++ */
 
 /*
- * mov [rsp], rdi; lea rax, [rsp + 0x20]; mov [rdi + errorJmp], rax; then its call is at 0x20. lua_resume calls it.
+ * mov [rsp], rdi; lea rax, [rsp + 0x20]; mov [rdi + errorJmp], rax; then its call is at 0x20.
  */
-static inline void pw_put_protected(uint8_t *code, uint8_t *resume)
+static inline void pw_put_protected(uint8_t *code)
 {
 	static const uint8_t keep[] = {0x48, 0x89, 0x3c, 0x24}, jump[] = {0x48, 0x8d, 0x44, 0x24, PW_JUMP - 8};
 	const uint8_t write[] = {0x48, 0x89, 0x87, pw->l_jump, 0, 0, 0};
-	int32_t to = PW_PROTECTED - (PW_RESUME + 5);
 
 	memcpy(code, keep, sizeof(keep));
 	memcpy(code + 4, jump, sizeof(jump));
 	memcpy(code + 12, write, sizeof(write));
-	resume[0] = 0xe8;
-	memcpy(resume + 1, &to, sizeof(to));
+}
+
+/* It calls luaD_rawrunprotected, or is that itself: mov r12, rsp; mov [rbx + errorJmp], r12. */
+static inline void pw_put_resume(uint8_t *code)
+{
+	const uint8_t inlined[] = {0x49, 0x89, 0xe4, 0x4c, 0x89, 0xa3, pw->l_jump, 0, 0, 0};
+	int32_t to = PW_PROTECTED - (PW_RESUME + 5);
+
+	code[0] = 0xe8;
+	memcpy(code + 1, &to, sizeof(to));
+	if (pw_is_inlined)
+		memcpy(code, inlined, sizeof(inlined));
 }
 
 /*
@@ -264,7 +274,9 @@ static inline void pw_put_code(struct pw_file *f)
 		memcpy(f->code + (PW_EXECUTE - PW_TEXT + 16 * i), save, sizeof(save));
 	}
 	if (pw_tells)
-		pw_put_protected(f->code + (PW_PROTECTED - PW_TEXT), f->code + (PW_RESUME - PW_TEXT));
+		pw_put_protected(f->code + (PW_PROTECTED - PW_TEXT));
+	if (pw)
+		pw_put_resume(f->code + (PW_RESUME - PW_TEXT));
 	f->code[PW_PROTECTED - PW_TEXT + 0x20] = 0xff;
 	f->code[PW_PROTECTED - PW_TEXT + 0x21] = 0xd0;
 	if (pw_code_len)

@@ -13,6 +13,7 @@ static inline void walked_words(const struct otp_walker *w, const struct otp_wal
 	words->nr_root = head->root_words;
 	words->count = head->frame_words - 1u;
 	words->word = words->root + head->root_words + (size_t)i * head->frame_words + 1;
+	words->address = words->word[-1] & OTP_WALK_ADDRESS;
 	words->index = i;
 	words->nr_outer = head->frames - i - 1u;
 }

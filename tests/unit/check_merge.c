@@ -3,7 +3,8 @@
  * Native and interpreted frames become one stack. Native frames are letters: L
  * and M two functions of the first runtime's loop, W what only calls it, P the
  * second's, R what resumed a coroutine of the first, others no loop. Interpreted frames are digits, with ^ behind an entry,
- * $ behind a coroutine's outermost one, - before a hidden one. | is the cut, ! a misfit, ~ frames that are missing.
+ * $ behind a coroutine's outermost one, % the main thread's, - before a hidden one. | is the cut, ! a misfit, ~ frames
+ * that are missing.
  */
 #include <check.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static uint32_t natives(const char *text, struct merge_native *to)
 	return n;
 }
 
-static uint32_t flags_of(const char *text, uint8_t *to, char *names)
+static uint32_t flags_of(const char *text, uint16_t *to, char *names)
 {
 	uint32_t n = 0;
 	uint8_t hidden = 0;
@@ -39,6 +40,8 @@ static uint32_t flags_of(const char *text, uint8_t *to, char *names)
 			to[n - 1] |= RUNTIME_ENTRY;
 		} else if (*text == '$') {
 			to[n - 1] |= RUNTIME_STACK;
+		} else if (*text == '%') {
+			to[n - 1] |= RUNTIME_STACK | RUNTIME_MAIN;
 		} else {
 			names[n] = *text;
 			to[n++] = hidden;
@@ -48,19 +51,21 @@ static uint32_t flags_of(const char *text, uint8_t *to, char *names)
 	return n;
 }
 
+static bool unseen; /* of the first runtime: coroutines may run that the walk does not see */
+
 static const char *merged(const char *native, bool native_whole, const char *first, const char *second, bool whole,
 			  bool keep)
 {
 	static struct merge_native frames[64];
 	static struct merge_frame to[MERGE_MAX(64, 128)];
-	static uint8_t flags[2][64];
+	static uint16_t flags[2][64];
 	char names[2][64];
 	struct merge_in in = {.native = frames, .native_whole = native_whole, .keep_loops = keep};
 	uint32_t n;
 
 	in.nr_native = natives(native, frames);
-	in.runtime[0] = (struct merge_runtime){flags[0], flags_of(first, flags[0], names[0]), whole};
-	in.runtime[1] = (struct merge_runtime){flags[1], flags_of(second, flags[1], names[1]), whole};
+	in.runtime[0] = (struct merge_runtime){flags[0], flags_of(first, flags[0], names[0]), whole, unseen};
+	in.runtime[1] = (struct merge_runtime){flags[1], flags_of(second, flags[1], names[1]), whole, false};
 	n = merge(&in, to, &misfit);
 	for (uint32_t i = 0; i < n; i++)
 		result[i] = to[i].kind == MERGE_NATIVE	 ? native[to[i].index]
@@ -102,6 +107,12 @@ static const struct {
 	/* The native stack was cut: what is left of the walk follows. */
 	{"aLb", "1^23^", "", "a1b|23", false, true, false, false},
 	{"ab", "12^", "", "ab|12", false, true, false, false},
+	/* Which of two runtimes has called the other is not known there, unless one has no frames left. */
+	{"ab", "12^", "89^", "ab|12!89", false, true, false, true},
+	{"aLb", "1^2^", "8^", "a1b|2!8", false, true, false, true},
+	{"ab", "12", "89", "ab|12~!89~", false, false, false, true},
+	{"aPb", "-1", "8^9^", "a8b|9", false, true, false, false},
+	{"aLPb", "1^", "8^9^", "a18b|9", false, true, false, false},
 	/* The walk was cut: loops beyond it stay. */
 	{"aLbLm", "1^", "", "a1bLm", true, false, false, false},
 	/* It was cut amid a segment, which has callers that nobody knows. */
@@ -159,10 +170,43 @@ START_TEST(halves_become_one_stack)
 }
 END_TEST
 
+static const struct {
+	const char *native, *first, *expected;
+	bool native_whole, whole, misfit;
+} unseen_cases[] = {
+	/* As many states as there are coroutines, and the main thread: all were seen. */
+	{"LbLm", "1^2^-9%", "1b2m", true, true, false},
+	{"aLbRcLm", "1^-8$2^-9%", "a1bRc2m", true, true, false},
+	/* One is missing. The main thread is outside of all of them. */
+	{"LRcLdLm", "1^2^-9%", "LRc1d2m", true, true, false},
+	{"aLbRcLWdRLm", "1^-9%", "aLbRcLWdR1m", true, true, false},
+	{"aRcLm", "5^-9%", "aRc5m", true, true, false},
+	/* That the one which is there is the main thread is not known, or which others are missing. */
+	{"LRcLdLm", "1^-9$", "LRcLdLm!1", true, true, true},
+	{"LRcLRdLm", "1^-8$2^-9%", "LRcLRdLm!12", true, true, true},
+	{"aLbRcLm", "1^2", "aLbRcLm!12~", true, false, true},
+	/* Where the native stack was cut, further coroutines may be behind it. */
+	{"Lb", "1^2^-9%", "Lb|12", false, true, false},
+	{"LbRcL", "1^2^-9%", "LbRcL|12", false, true, false},
+	{"Lb", "1^-9$", "Lb|!1", false, true, true},
+	{"Lb", "-9$", "Lb|", false, true, false},
+};
+
+START_TEST(coroutines_that_the_walk_does_not_see_are_given_no_others_frames)
+{
+	unseen = true;
+	ck_assert_str_eq(merged(unseen_cases[_i].native, unseen_cases[_i].native_whole, unseen_cases[_i].first, "",
+				unseen_cases[_i].whole, false),
+			 unseen_cases[_i].expected);
+	ck_assert_int_eq(misfit, unseen_cases[_i].misfit);
+	unseen = false;
+}
+END_TEST
+
 /* Whatever the flags: each frame that is not hidden comes once, and nothing more than the room. */
 START_TEST(nothing_is_lost_or_doubled)
 {
-	static uint8_t flags[2][40];
+	static uint16_t flags[2][40];
 	static struct merge_native native[40];
 	static struct merge_frame to[MERGE_MAX(40, 80)];
 	uint64_t x = 88172645463325252ULL;
@@ -176,13 +220,13 @@ START_TEST(nothing_is_lost_or_doubled)
 			native[i] = (struct merge_native){.runtime = x % 3, .function = x / 4 % 2};
 			if (x >> 50 & 1)
 				native[i] = (struct merge_native){.resumes = x >> 51 & 1};
-			flags[0][i] = (x >> 20 & 3) | (x >> 22 & 1) * RUNTIME_STACK;
+			flags[0][i] = (x >> 20 & 3) | (x >> 22 & 1) * RUNTIME_STACK | (x >> 23 & 1) * RUNTIME_MAIN;
 			flags[1][i] = x >> 30 & 3;
 		}
 		in.nr_native = x % 40;
 		in.native_whole = x & 64;
-		in.runtime[0] = (struct merge_runtime){flags[0], x >> 40 & 31, x & 128};
-		in.runtime[1] = (struct merge_runtime){flags[1], x >> 45 & 31, x & 256};
+		in.runtime[0] = (struct merge_runtime){flags[0], x >> 40 & 31, x & 128, x & 512};
+		in.runtime[1] = (struct merge_runtime){flags[1], x >> 45 & 31, x & 256, false};
 		for (uint32_t r = 0; r < 2; r++)
 			for (uint32_t i = 0; i < in.runtime[r].nr; i++)
 				shown += !(in.runtime[r].flags[i] & RUNTIME_HIDDEN);
@@ -198,8 +242,9 @@ END_TEST
 START_TEST(loops_of_a_runtime_without_frames_stay)
 {
 	const struct merge_native native[] = {{.runtime = 2}, {.runtime = 1}};
-	const uint8_t flags[] = {RUNTIME_ENTRY};
-	const struct merge_in in = {.native = native, .nr_native = 2, .native_whole = true, .runtime = {{flags, 1, true}}};
+	const uint16_t flags[] = {RUNTIME_ENTRY};
+	const struct merge_in in = {.native = native, .nr_native = 2, .native_whole = true,
+				    .runtime = {{flags, 1, true, false}}};
 	struct merge_frame to[MERGE_MAX(2, 1)];
 
 	ck_assert_uint_eq(merge(&in, to, &misfit), 2);
@@ -214,6 +259,8 @@ Suite *merge_suite(void)
 	TCase *t = tcase_create("merge");
 
 	tcase_add_loop_test(t, halves_become_one_stack, 0, ARRAY_SIZE(cases));
+	tcase_add_loop_test(t, coroutines_that_the_walk_does_not_see_are_given_no_others_frames, 0,
+			    ARRAY_SIZE(unseen_cases));
 	tcase_add_test(t, nothing_is_lost_or_doubled);
 	tcase_add_test(t, loops_of_a_runtime_without_frames_stay);
 	suite_add_tcase(s, t);

@@ -139,6 +139,7 @@ START_TEST(the_loop_is_found_by_who_calls_it)
 	ck_assert_uint_eq(attached.nr_loops, 1);
 	ck_assert_uint_eq(attached.loop[0], PW_BIAS + PW_EXECUTE);
 	ck_assert_uint_eq(attached.resume, PW_BIAS + PW_RESUME);
+	ck_assert_uint_eq(attached.unseen, 0);
 	ck_assert_str_eq(attached.version, "5.4.4");
 }
 END_TEST
@@ -253,6 +254,32 @@ START_TEST(a_coroutine_goes_on_with_whoever_resumed_it)
 	ck_assert_str_eq(name_of(&frame[3]), "work");
 	ck_assert_str_eq(name_of(&frame[4]), "main chunk");
 	ck_assert_uint_eq(frame[5].flags, RUNTIME_HIDDEN | RUNTIME_STACK);
+}
+END_TEST
+
+/* Compiled as C++: lua_resume has a frame of its own for errors, that no plan finds. */
+START_TEST(coroutines_that_are_entered_elsewhere_are_not_seen_but_the_main_thread_is_known)
+{
+	uint32_t is_main;
+
+	pw_is_inlined = true;
+	make_world(versions[_i]);
+	pw_is_inlined = false;
+	is_main = pw->ci_bytes ? 0 : RUNTIME_MAIN;
+	ck_assert_uint_eq(attached.unseen, 1);
+	ck_assert(runtime_attached_sound(&attached));
+	put64(PW_MAIN + pw->l_ci - 8, pw_ci(0, 0) + 112);
+	put64(PW_CO + pw->l_ci - 8, pw_ci(0, 0) + 112);
+	ck_assert_uint_eq(walk(), 4);
+	ck_assert_uint_eq(frame[3].flags, RUNTIME_HIDDEN | RUNTIME_STACK | is_main);
+	make_coroutine();
+	ck_assert_uint_eq(walk(), 6);
+	ck_assert_uint_eq(frame[1].flags, RUNTIME_HIDDEN | RUNTIME_STACK);
+	ck_assert_uint_eq(frame[5].flags, RUNTIME_HIDDEN | RUNTIME_STACK | is_main);
+	/* Where all are seen, nobody asks. */
+	make_world(versions[_i]);
+	ck_assert_uint_eq(attached.unseen, 0);
+	ck_assert_uint_eq(attached.walk.root_keep, 0);
 }
 END_TEST
 
@@ -379,6 +406,8 @@ Suite *runtime_puclua_suite(void)
 	tcase_add_loop_test(t, frames_have_names_and_lines, 0, ARRAY_SIZE(versions));
 	tcase_add_test(t, a_place_is_in_the_register_that_the_loop_saves);
 	tcase_add_loop_test(t, a_coroutine_goes_on_with_whoever_resumed_it, 0, ARRAY_SIZE(versions));
+	tcase_add_loop_test(t, coroutines_that_are_entered_elsewhere_are_not_seen_but_the_main_thread_is_known, 0,
+			    ARRAY_SIZE(versions));
 	tcase_add_test(t, what_calls_have_left_on_the_stack_is_not_followed);
 	tcase_add_test(t, a_tail_call_has_no_name_by_its_call);
 	tcase_add_test(t, a_metamethod_of_51_enters_the_loop);

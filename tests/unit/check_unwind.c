@@ -14,7 +14,7 @@ Suite *unwind_suite(void);
 #define BASE 0x7f0000000000ULL
 #define JIT 0x7e0000000000ULL
 #define STACK 0x7ffc00000000ULL
-#define WORDS 1664 /* more than any search reads */
+#define WORDS 2176 /* more than any search reads, and Haskell code reserves */
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
@@ -573,8 +573,31 @@ START_TEST(caller_may_have_been_jumped_to_by_what_was_called)
 	put_jump(0x2808, 0x2100);
 	reopen_with_generated();
 	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	put_jump(0x2808, 0x2400);
+	put_jump(0x2408, 0x2100); /* libpypy3.9: three jumps from a call to the function that makes the next one */
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
 	put_jump(0x2008, 0x2100);
 	put_jump(0x2808, 0x2000); /* and so on without an end */
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+}
+END_TEST
+
+/* Where nothing else fits, what called main does: a call through a pointer, from whose caller the program's start is near. */
+START_TEST(generated_code_is_not_main)
+{
+	Elf64_Ehdr *e = (Elf64_Ehdr *)tiny.image;
+
+	searched();
+	e->e_entry = 0x2300;
+	reopen_with_generated();
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	put_call(0x2310); /* main is 0x2100 */
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	put_direct_call(0x2310, 0x2100);
+	e->e_entry = 0x2000; /* a thread's root, say */
 	reopen_with_generated();
 	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
 }
@@ -1142,6 +1165,37 @@ START_TEST(zero_return_address_is_a_root)
 }
 END_TEST
 
+/* 0x2100 has called StgRun, at 0x2800, which jumped to code of no table at 0x2f00. */
+START_TEST(haskell_code_is_left_by_what_StgRun_saved)
+{
+	static const uint8_t run[] = {0x48, 0x83, 0xec, 0x30, 0x48, 0x89, 0xe0, 0x48, 0x81, 0xec, 0x00, 0x40, 0, 0, 0x48, 0x89, 0x18};
+
+	put_direct_call(0x2410, 0x2800);
+	memcpy(&tiny.image[0x2800], run, sizeof(run));
+	reopen();
+	reg[RIP] = BASE + 0x2f10;
+	reg[RBP] = 0x4200000000; /* Haskell's stack pointer */
+	word(2048, STACK + 8 * 2060); /* rbx, by which 0x2400 is left */
+	word(2054, BASE + 0x2410);
+	word(2060, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, BASE + 0x2f10, BASE + 0x2410, BASE + 0x2310);
+	ck_assert_uint_eq(out.guessed[FRAME_BY_EPILOGUE], 1);
+	ck_assert_uint_eq(out.stack_used, 128 + 8 * 2061);
+	/* Of a call, and with an argument on the stack. */
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + 0x2f10);
+	EXPECT(UNWIND_NO_RULE, BASE + 0x2010, BASE + 0x2f10);
+	word(2049, STACK + 8 * 2061);
+	word(2055, BASE + 0x2410);
+	word(2061, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2f10, BASE + 0x2410, BASE + 0x2310);
+	put_direct_call(0x2410, 0x2700); /* not StgRun */
+	reopen();
+	EXPECT(UNWIND_NO_RULE, BASE + 0x2010, BASE + 0x2f10);
+	ck_assert_uint_lt(out.stack_used, 8 * 2048);
+}
+END_TEST
+
 START_TEST(entry_point_without_table_is_a_root)
 {
 	Elf64_Ehdr *e = (void *)tiny.image;
@@ -1596,6 +1650,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, caller_may_have_been_jumped_to_by_what_was_called);
 	tcase_add_test(t, frame_pointer_that_generated_code_left_alone_is_the_callers);
 	tcase_add_test(t, frame_pointer_that_generated_code_saved_is_found);
+	tcase_add_test(t, generated_code_is_not_main);
 	tcase_add_test(t, call_by_pointer_does_not_lead_to_a_function_that_is_always_called_by_address);
 	tcase_add_test(t, call_by_pointer_leads_to_no_function_of_a_large_file_that_nothing_points_to);
 	tcase_add_test(t, caller_may_have_called_what_jumped_to_generated_code);
@@ -1620,6 +1675,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, way_back_beyond_the_copy_asks_for_a_larger_one);
 	tcase_add_test(t, code_that_is_not_generated_has_no_gate);
 	tcase_add_test(t, zero_return_address_is_a_root);
+	tcase_add_test(t, haskell_code_is_left_by_what_StgRun_saved);
 	tcase_add_test(t, entry_point_without_table_is_a_root);
 	tcase_add_test(t, code_that_does_not_return_leads_to_a_root_nearby);
 	tcase_add_test(t, fiber_ends_where_its_context_was_made);

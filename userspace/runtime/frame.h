@@ -42,6 +42,7 @@ enum runtime_frame_flags {
 	RUNTIME_HINTED = 256,
 	RUNTIME_MOVED = 512, /* what it is known by may be moved within an epoch: its cookie EPOCH is by ops->moved */
 	RUNTIME_BOUND = 1024, /* of a question, HINTED: the sample is of the cookie EPOCH, or of a later one */
+	RUNTIME_MAIN = 2048, /* with STACK: the main thread, which nothing resumed; not each runtime can tell */
 };
 
 /* Which heap an epoch is of, where a process may have several: epochs of two heaps are not compared. */

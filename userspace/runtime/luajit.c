@@ -15,4 +15,5 @@ const struct runtime_ops runtime_luajit = {
 	.stamp = luajit_stamp,
 	.code = luajit_code,
 	.step = luajit_step,
+	.registers = 1 << 2, /* x86-64: rcx */
 };

@@ -69,15 +69,24 @@ enum luajit_frame_type {
 #define LUAJIT_BC_BYTES 4
 #define LUAJIT_BC_MAX	(1u << 26) /* of a prototype: lj_bc.h */
 
+#define LUAJIT_ENTERS	   4u
+#define LUAJIT_ENTER_BYTES 10u
+
 enum luajit_params {
 	LUAJIT_PARAM_GLOBAL,	/* address of struct global_State */
 	LUAJIT_PARAM_VM,	/* the interpreter's code */
 	LUAJIT_PARAM_VM_BYTES,
 	LUAJIT_PARAM_VM_EXIT,	/* in it, where traces are left, up to _END: its frame is larger than its table says */
-	LUAJIT_PARAM_VM_EXIT_END,
+	LUAJIT_PARAM_VM_EXIT_END, /* behind it, up to INTERP_END: the stack pointer is not the C frame's yet */
+	LUAJIT_PARAM_VM_INTERP_END,
 	LUAJIT_PARAM_VM_MATH,	/* likewise, functions that it and traces call: they have no frame */
 	LUAJIT_PARAM_VM_MATH_END,
-	LUAJIT_PARAM_DISPATCH,	/* offset of the dispatch table, from struct global_State */
+	LUAJIT_PARAM_VM_JFUNC,	/* likewise, the way into a trace, which takes some of its stack first */
+	LUAJIT_PARAM_VM_JFUNC_END,
+	LUAJIT_PARAM_VM_LEAVE,	/* likewise, the epilogue */
+	LUAJIT_PARAM_VM_LEAVE_END,
+	LUAJIT_PARAM_VM_ENTER,	/* likewise, prologues of LUAJIT_ENTER_BYTES each; 0: there are fewer */
+	LUAJIT_PARAM_DISPATCH = LUAJIT_PARAM_VM_ENTER + LUAJIT_ENTERS, /* offset of the dispatch table, from struct global_State */
 	LUAJIT_PARAM_PRNG,	/* likewise, of what luajit_stamp.c reads; 0: there is none */
 	LUAJIT_PARAMS,
 };

@@ -203,24 +203,56 @@ static const uint8_t *luajit_search(const uint8_t *from, const uint8_t *end, con
 	return from ? memmem(from, (size_t)(end - from), what, len) : NULL;
 }
 
+/* A part that begins behind the first bytes of what is sought. */
+static void luajit_find_part(const struct luajit_attaching *a, const uint8_t *code, const void *what, size_t len,
+			     size_t skip, enum luajit_params to)
+{
+	const uint8_t *at = luajit_search(code, code + a->vm_bytes, what, len);
+
+	if (!at)
+		return;
+	a->ret->param[to] = a->vm + (uint64_t)(at - code) + skip;
+	a->ret->param[to + 1] = a->vm + (uint64_t)(at - code) + len;
+}
+
 /*
- * Parts of which the table is wrong, by instructions that are found nowhere else before.
+ * Where the interpreter's frame is made, in vm_resume, vm_pcall, vm_call and vm_cpcall, where it is given back, and where
+ * it has become larger for a trace: the table tells what it is in between.
+ */
+static void luajit_find_frames(const struct luajit_attaching *a, const uint8_t *code)
+{
+	/* push rbp; push rbx; push r15; push r14; sub rsp, 40 */
+	static const uint8_t enter[LUAJIT_ENTER_BYTES] = {0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x48, 0x83, 0xec, 0x28};
+	/* add rsp, 40; pop r14; pop r15; pop rbx; pop rbp; ret */
+	static const uint8_t leave[] = {0x48, 0x83, 0xc4, 0x28, 0x41, 0x5e, 0x41, 0x5f, 0x5b, 0x5d, 0xc3};
+	/* sub rsp, 16; then mov [rsp+16], r12; mov [rsp+8], r13; jmp rax */
+	static const uint8_t jfunc[] = {0x48, 0x83, 0xec, 0x10, 0x4c, 0x89, 0x64, 0x24,
+					0x10, 0x4c, 0x89, 0x6c, 0x24, 0x08, 0xff, 0xe0};
+	const uint8_t *stop = code + a->vm_bytes, *at = luajit_search(code, stop, enter, sizeof(enter));
+
+	luajit_find_part(a, code, leave, sizeof(leave), 0, LUAJIT_PARAM_VM_LEAVE);
+	luajit_find_part(a, code, jfunc, sizeof(jfunc), 4, LUAJIT_PARAM_VM_JFUNC);
+	for (uint32_t i = 0; at && i < LUAJIT_ENTERS; i++, at = luajit_search(at + 1, stop, enter, sizeof(enter)))
+		a->ret->param[LUAJIT_PARAM_VM_ENTER + i] = a->vm + (uint64_t)(at - code);
+}
+
+/*
+ * More of them, by instructions that are found nowhere else before.
  *   - vm_exit_handler pushes all registers: r13, r12, r11, r10, r9, r8, rdi, rsi, rbp. It ends where vm_exit_interp
  *     begins to restore two of them: lea rcx, [rsp+16].
  *   - vm_floor, the first of the functions, begins with mov rax, 0x7fffffffffffffff. Behind the last one is int3.
  */
-static void luajit_find_parts(struct luajit_attaching *a)
+static void luajit_find_exits(const struct luajit_attaching *a, const uint8_t *code)
 {
 	static const uint8_t begin[] = {0x41, 0x55, 0x41, 0x54, 0x41, 0x53, 0x41, 0x52, 0x41, 0x51, 0x41, 0x50, 0x57, 0x56, 0x55};
 	static const uint8_t end[] = {0x48, 0x8d, 0x4c, 0x24, 0x10};
+	/* mov r13, [rcx-8]; mov r12, [rcx]; mov rsp, rcx */
+	static const uint8_t interp[] = {0x4c, 0x8b, 0x69, 0xf8, 0x4c, 0x8b, 0x21, 0x48, 0x89, 0xcc};
 	static const uint8_t floor[] = {0x48, 0xb8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f};
 	static const uint8_t last[] = {0xc3, 0xcc};
-	uint8_t code[VM_BYTES_MAX];
 	const uint8_t *stop = code + a->vm_bytes, *from, *to, *math, *math_end;
 	uint64_t *param = a->ret->param;
 
-	if (!luajit_read_file(a, a->vm - a->file->bias, code, a->vm_bytes))
-		return;
 	from = luajit_search(code, stop, begin, sizeof(begin));
 	to = luajit_search(from, stop, end, sizeof(end));
 	math = luajit_search(to, stop, floor, sizeof(floor));
@@ -228,17 +260,42 @@ static void luajit_find_parts(struct luajit_attaching *a)
 	if (!math_end)
 		return;
 	param[LUAJIT_PARAM_VM_EXIT] = a->vm + (uint64_t)(from - code);
-	param[LUAJIT_PARAM_VM_EXIT_END] = a->vm + (uint64_t)(to - code);
+	param[LUAJIT_PARAM_VM_EXIT_END] = param[LUAJIT_PARAM_VM_INTERP_END] = a->vm + (uint64_t)(to - code);
+	if ((size_t)(math - to) > sizeof(end) + sizeof(interp) && !memcmp(to + sizeof(end), interp, sizeof(interp)))
+		param[LUAJIT_PARAM_VM_INTERP_END] += sizeof(end) + sizeof(interp);
 	param[LUAJIT_PARAM_VM_MATH] = a->vm + (uint64_t)(math - code);
 	param[LUAJIT_PARAM_VM_MATH_END] = a->vm + (uint64_t)(math_end + 1 - code);
+}
+
+/* Parts of which the table is wrong. */
+static void luajit_find_parts(const struct luajit_attaching *a)
+{
+	uint8_t code[VM_BYTES_MAX];
+
+	if (!luajit_read_file(a, a->vm - a->file->bias, code, a->vm_bytes))
+		return;
+	luajit_find_frames(a, code);
+	luajit_find_exits(a, code);
+}
+
+static void luajit_describe_part(struct runtime_attached *ret, uint64_t start, uint64_t end)
+{
+	if (!start)
+		return;
+	ret->code_start = ret->code_start ? MIN(ret->code_start, start) : start;
+	ret->code_end = MAX(ret->code_end, end);
 }
 
 static void luajit_describe_parts(const struct luajit_attaching *a)
 {
 	struct runtime_attached *ret = a->ret;
+	const uint64_t *param = ret->param;
 
-	ret->code_start = ret->param[LUAJIT_PARAM_VM_EXIT];
-	ret->code_end = ret->param[LUAJIT_PARAM_VM_MATH_END];
+	luajit_describe_part(ret, param[LUAJIT_PARAM_VM_EXIT], param[LUAJIT_PARAM_VM_MATH_END]);
+	luajit_describe_part(ret, param[LUAJIT_PARAM_VM_JFUNC], param[LUAJIT_PARAM_VM_JFUNC_END]);
+	luajit_describe_part(ret, param[LUAJIT_PARAM_VM_LEAVE], param[LUAJIT_PARAM_VM_LEAVE_END]);
+	for (uint32_t i = LUAJIT_PARAM_VM_ENTER; i < LUAJIT_PARAM_VM_ENTER + LUAJIT_ENTERS; i++)
+		luajit_describe_part(ret, param[i], param[i] + LUAJIT_ENTER_BYTES);
 	ret->code_vaddr = ret->code_start ? ret->code_start - a->file->bias : 0;
 	ret->code_has_tables = ret->code_start != 0;
 }

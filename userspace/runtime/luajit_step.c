@@ -10,8 +10,9 @@
 #include "runtime/luajit.h"
 #include "runtime/luajit_trace.h"
 
-enum { RBP = 6, RSP = 7 };
+enum { RCX = 2, RBP = 6, RSP = 7 };
 
+#define LUAJIT_LEA_BYTES 5
 #define STATE_BYTES 256	 /* ExitState: 16 registers of each kind (lj_target_x86.h) */
 #define ADJUST_MAX  2048 /* 256 spill slots of 4 bytes, and some */
 #define C_STACK_MAX (1u << 30) /* of a thread, or a coroutine */
@@ -51,7 +52,8 @@ static int luajit_is_c_frame(const struct runtime_place *at, uint64_t sp, bool *
 
 /*
  * vm_exit_handler has pushed all registers below the trace's part of the stack. The size of that part is unknown here:
- * the C frame is found by its lua_State, which rbp holds too.
+ * the C frame is found by its lua_State, which rbp holds too while it calls C code. Else the stack ends: the table is
+ * wrong.
  */
 static int luajit_leave_exit(const struct runtime_attached *a, const struct runtime_place *at, struct runtime_step *ret)
 {
@@ -59,12 +61,66 @@ static int luajit_leave_exit(const struct runtime_attached *a, const struct runt
 	bool found;
 
 	if (at->exact || !luajit_has(at, RSP) || !luajit_has(at, RBP) || !at->reg[RBP])
-		return -ENOENT;
+		return -ENODATA;
 	for (uint64_t i = 0; i < ADJUST_MAX; i += 16) {
 		if (luajit_is_c_frame(at, sp + i, &found))
 			return -EFAULT;
 		if (found)
 			return luajit_enter_vm(a, sp + i, ret);
+	}
+	return -ENODATA;
+}
+
+/* vm_exit_interp, where a trace goes on in the interpreter: its C frame is in rcx once lea rcx, [rsp+16] has run. */
+static int luajit_leave_interp(const struct runtime_attached *a, const struct runtime_place *at, struct runtime_step *ret)
+{
+	const bool made = at->pc - a->param[LUAJIT_PARAM_VM_EXIT_END] >= LUAJIT_LEA_BYTES;
+
+	if (!at->exact || !luajit_has(at, made ? RCX : RSP))
+		return -ENOENT;
+	ret->flags = RUNTIME_STEP_INNER;
+	return luajit_enter_vm(a, made ? at->reg[RCX] : at->reg[RSP] + LUAJIT_C_TRACE, ret);
+}
+
+/* BC_JFUNC, with what a trace takes first. */
+static int luajit_leave_jfunc(const struct runtime_attached *a, const struct runtime_place *at, struct runtime_step *ret)
+{
+	if (!at->exact || !luajit_has(at, RSP))
+		return -ENOENT;
+	ret->flags = RUNTIME_STEP_INNER;
+	return luajit_enter_vm(a, at->reg[RSP] + LUAJIT_C_TRACE, ret);
+}
+
+/* Of the interpreter's frame, so much is on the stack below the return address; right below that is rbp. */
+static int luajit_leave_partly(const struct runtime_place *at, uint32_t bytes, bool same, struct runtime_step *ret)
+{
+	uint64_t back = at->reg[RSP] + bytes;
+
+	ret->fp = at->reg[RBP];
+	if (at->load(at->ctx, back, &ret->pc) || (bytes && at->load(at->ctx, back - 8, &ret->fp)))
+		return -EFAULT;
+	ret->sp = ret->cfa = back + 8;
+	ret->flags = (same ? RUNTIME_STEP_SAME : 0) | (bytes || luajit_has(at, RBP) ? RUNTIME_STEP_FP : 0);
+	return 0;
+}
+
+enum { NONE = -1 };
+
+/* Where the frame is made, or given back: where no instruction begins, and where it is whole, the table stands. */
+static int luajit_leave_edge(const struct runtime_attached *a, const struct runtime_place *at, struct runtime_step *ret)
+{
+	static const int8_t made[LUAJIT_ENTER_BYTES] = {0, 8, 16, NONE, 24, NONE, 32, NONE, NONE, NONE};
+	static const int8_t left[] = {NONE, NONE, NONE, NONE, 32, NONE, 24, NONE, 16, 8, 0};
+	uint64_t into = at->pc - a->param[LUAJIT_PARAM_VM_LEAVE];
+
+	if (!at->exact || !luajit_has(at, RSP))
+		return -ENOENT;
+	if (a->param[LUAJIT_PARAM_VM_LEAVE] && into < sizeof(left))
+		return left[into] == NONE ? -ENOENT : luajit_leave_partly(at, (uint32_t)left[into], !left[into], ret);
+	for (uint32_t i = LUAJIT_PARAM_VM_ENTER; i < LUAJIT_PARAM_VM_ENTER + LUAJIT_ENTERS; i++) {
+		into = at->pc - a->param[i];
+		if (a->param[i] && into < sizeof(made) && made[into] != NONE)
+			return luajit_leave_partly(at, (uint32_t)made[into], true, ret);
 	}
 	return -ENOENT;
 }
@@ -93,5 +149,9 @@ int luajit_step(const struct runtime_attached *a, const struct runtime_code *c, 
 		return luajit_leave_trace(a, c, at, ret);
 	if (luajit_is_in(a, at, LUAJIT_PARAM_VM_EXIT))
 		return luajit_leave_exit(a, at, ret);
-	return luajit_is_in(a, at, LUAJIT_PARAM_VM_MATH) ? luajit_leave_math(at, ret) : -ENOENT;
+	if (luajit_is_in(a, at, LUAJIT_PARAM_VM_EXIT_END))
+		return luajit_leave_interp(a, at, ret);
+	if (luajit_is_in(a, at, LUAJIT_PARAM_VM_JFUNC))
+		return luajit_leave_jfunc(a, at, ret);
+	return luajit_is_in(a, at, LUAJIT_PARAM_VM_MATH) ? luajit_leave_math(at, ret) : luajit_leave_edge(a, at, ret);
 }

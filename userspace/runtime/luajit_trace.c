@@ -170,9 +170,10 @@ static bool luajit_is_wide(uint32_t op)
 	return op == IR_KGC || op == IR_KPTR || op == IR_KKPTR || op == IR_KNUM || op == IR_KINT64;
 }
 
+/* A short trace may have none: then nk is where it was when recording began (lj_trace.c, trace_start). */
 static int luajit_read_constants(struct luajit_tracing *l)
 {
-	if (l->t.nk >= REF_TRUE || REF_TRUE - l->t.nk > CONSTANTS_MAX)
+	if (l->t.nk > REF_TRUE || REF_TRUE - l->t.nk > CONSTANTS_MAX)
 		return -E2BIG;
 	l->nr_constants = REF_TRUE - l->t.nk;
 	if (memory_read(l->m, l->t.ir + 8ull * l->t.nk, l->constants, 8ull * l->nr_constants))

@@ -144,6 +144,7 @@ static inline uint64_t puclua_cookie_size(uint32_t sizecode, uint32_t linedefine
 #define PUCLUA_VALUE	   16u	      /* bytes of a TValue */
 #define PUCLUA_VALUE_TAG   8u
 #define PUCLUA_TAG	   8u /* of an object: its type */
+#define PUCLUA_BASE_BYTES  128u /* at most, from the first CallInfo, in a main thread, to global_State behind that */
 
 #define PUCLUA_STRING_HEAD 8u	   /* of a TString: the word whose upper half is the hash, since 5.2 */
 
@@ -187,6 +188,8 @@ struct puclua_call {
 	int16_t kept, jump; /* from where that is on the stack: the address of L; the struct that errorJmp points to */
 };
 bool puclua_find_protected(struct binary *b, const struct puclua_layout *l, struct puclua_call *ret);
+/* Whether each coroutine that lua_resume enters has called from there, too. */
+bool puclua_call_is_resumes(struct binary *b, const struct puclua_layout *l, uint64_t resume, uint64_t back);
 
 /* puclua_frame.c */
 int puclua_frame(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret);

@@ -204,6 +204,24 @@ static void puclua_plan(const struct puclua_attaching *a, struct otp_walk *w)
 	puclua_plan_subs(l, w);
 }
 
+/*
+ * Where lua_resume has a copy of its own, the plan finds those states alone that another function has entered. Which of
+ * them is the main thread, its global_State tells: l_G, in front of ci, is the root's word.
+ */
+static void puclua_add_resume(const struct puclua_attaching *a, struct runtime_attached *ret)
+{
+	struct runtime_symbol resume;
+
+	if (runtime_symbol(a->file->binary, "lua_resume", &resume) < 0)
+		return;
+	ret->resume = a->file->bias + resume.value;
+	ret->unseen = !puclua_call_is_resumes(a->file->binary, a->l, resume.value, a->call.back);
+	if (!ret->unseen)
+		return;
+	ret->walk.root_off = a->l->l_ci - 8;
+	ret->walk.root_keep = 1;
+}
+
 /* --- all --- */
 
 static int puclua_refuse(const char *version, const char *text, char why[RUNTIME_WHY_MAX])
@@ -216,7 +234,6 @@ int puclua_attach(const struct runtime_file *file, struct memory *m, struct runt
 		  char why[RUNTIME_WHY_MAX])
 {
 	struct puclua_attaching a = {.file = file, .m = m};
-	struct runtime_symbol resume;
 	uint32_t version = puclua_version(file, ret->version);
 
 	if (!version)
@@ -230,10 +247,9 @@ int puclua_attach(const struct runtime_file *file, struct memory *m, struct runt
 		return puclua_refuse(ret->version, ": the function that runs its code was not found", why);
 	if (!puclua_find_protected(file->binary, a.l, &a.call) && !puclua_find_running(&a))
 		return -EAGAIN;
-	if (runtime_symbol(file->binary, "lua_resume", &resume) == 0)
-		ret->resume = file->bias + resume.value;
 	ret->param[PUCLUA_PARAM_LAYOUT] = puclua_layout_index(a.l);
 	ret->param[PUCLUA_PARAM_STATE] = a.state;
 	puclua_plan(&a, &ret->walk);
+	puclua_add_resume(&a, ret);
 	return 0;
 }

@@ -5,6 +5,9 @@
  * well, as it is needed after setjmp, and its one call through a register leaves
  * the return address below. What is read of code that was compiled otherwise
  * leads to no state, as each call on a stack is proved by its state.
+ *
+ * Compiled as C++ it is inlined wherever it is called: a place that lua_pcall's copy
+ * returns to is not one of lua_resume's, which enters coroutines.
  */
 #include <string.h>
 
@@ -102,6 +105,34 @@ static bool puclua_is_protected(const struct puclua_functions *c, uint32_t i, co
 	back = puclua_find_back(code, at, size);
 	ret->back = c->start[i] + back;
 	return back;
+}
+
+/* Whether lua_resume makes such a frame itself: writes errorJmp. */
+static bool puclua_writes_jump(const struct puclua_layout *l, const uint8_t *code, uint32_t size)
+{
+	struct puclua_move m;
+
+	for (uint32_t at = 0; at < size; at++)
+		if (puclua_move_at(code + at, size - at, 0x89, &m) && m.distance == l->l_jump && m.base != REG_SP)
+			return true;
+	return false;
+}
+
+bool puclua_call_is_resumes(struct binary *b, const struct puclua_layout *l, uint64_t resume, uint64_t back)
+{
+	struct puclua_functions c = {.binary = b};
+	uint8_t code[PUCLUA_FUNCTION_BYTES];
+	uint32_t size;
+
+	puclua_functions_add(&c, resume);
+	size = c.nr ? puclua_functions_code(&c, 0, code) : 0;
+	if (!size || puclua_writes_jump(l, code, size))
+		return false;
+	puclua_functions_called_by(&c, 0);
+	for (uint32_t i = 1; i < c.nr; i++)
+		if (back - c.start[i] <= c.size[i])
+			return true;
+	return false;
 }
 
 bool puclua_find_protected(struct binary *b, const struct puclua_layout *l, struct puclua_call *ret)

@@ -74,6 +74,23 @@ static bool puclua_is_base(const struct puclua_words *p, int64_t i)
 	return !puclua_misses(p, i, PUCLUA_ROW_VALUE) && !(puclua_word(p, i, PUCLUA_ROW_VALUE, PUCLUA_VALUE_TAG) & 0xff);
 }
 
+/*
+ * Whether it is the main thread's first one: global_State, which all states share, lies behind that thread (lstate.c,
+ * struct LG). 5.1 has an array of its own.
+ */
+static bool puclua_is_of_main(const struct puclua_words *p)
+{
+	return !p->l->ci_bytes && p->w->nr_root && p->w->root[0] - p->w->address <= PUCLUA_BASE_BYTES;
+}
+
+/* The frame that a state begins with, or one of C, which is on the native stack. */
+static uint32_t puclua_flags_of_c(const struct puclua_words *p)
+{
+	if (!puclua_is_base(p, p->w->index))
+		return RUNTIME_HIDDEN;
+	return RUNTIME_HIDDEN | RUNTIME_STACK | (puclua_is_of_main(p) ? RUNTIME_MAIN : 0);
+}
+
 static uint64_t puclua_proto(const struct puclua_words *p, int64_t i)
 {
 	return puclua_word(p, i, PUCLUA_ROW_CLOSURE, p->l->closure_p);
@@ -208,9 +225,8 @@ int puclua_frame(const struct runtime_attached *a, const struct runtime_words *w
 	puclua_words_init(&p, l, w);
 	if (w->count != p.count)
 		return -EBADMSG;
-	/* C functions are on the native stack. */
 	if (!puclua_is_lua(&p, w->index)) {
-		ret->flags = RUNTIME_HIDDEN | (puclua_is_base(&p, w->index) ? RUNTIME_STACK : 0);
+		ret->flags = puclua_flags_of_c(&p);
 		return 0;
 	}
 	ret->flags = puclua_is_entry(&p, w->index) ? RUNTIME_ENTRY : 0;

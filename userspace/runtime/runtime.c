@@ -56,5 +56,5 @@ static bool runtime_index_is_known(uint32_t index)
 bool runtime_attached_sound(const struct runtime_attached *a)
 {
 	return runtime_index_is_known(a->runtime) && memchr(a->version, '\0', sizeof(a->version)) &&
-	       a->nr_loops <= RUNTIME_LOOPS && a->compiled < RUNTIME_COMPILED_NR;
+	       a->nr_loops <= RUNTIME_LOOPS && a->compiled < RUNTIME_COMPILED_NR && a->unseen <= 1;
 }

@@ -101,6 +101,7 @@ struct runtime_attached {
 	 * it. 0: not known, or there is none. Frames that a coroutine had when it last yielded have no loop any more.
 	 */
 	uint64_t resume;
+	uint64_t unseen; /* 1: the walk may miss coroutines that run, whose loops are on the native stack all the same */
 };
 
 /* The words of one walked frame, as the plan keeps them. Borrowed. */

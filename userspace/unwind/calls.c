@@ -10,7 +10,7 @@
 #define TAIL_INSNS  512	  /* of a function that is looked at for jumps, */
 #define STUB_INSNS  3	  /* fewer before its jump: a stub of a linkage table */
 #define TAIL_WORK   4	  /* so many of them cost 1 */
-#define TAIL_CALLS  1	  /* last calls of functions that were themselves a last call; templates of C++ make such chains */
+#define TAIL_CALLS  2	  /* last calls of functions that were themselves a last call; C++ templates and PyPy make such chains */
 #define WORK_FIND   4	  /* of a function that is sought */
 #define WORK_RULE   16	  /* of a row, which may have to be computed */
 #define CALLS_BYTES 16384 /* and for calls */

@@ -103,6 +103,9 @@ int step_row(struct cursor *c, struct binary *b, const struct row *row);
 /* step.c: out of code that in->code describes; STEP_NOTHING: it does not know this code. */
 int step_code(struct cursor *c);
 
+/* stg.c: out of Haskell code; STEP_NOTHING: it is none, the cursor is unchanged. */
+int step_stg(struct cursor *c);
+
 /*
  * fp.c: to the caller by the frame pointer. STEP_NOTHING: no plausible frame
  * record; the cursor is unchanged.

@@ -12,7 +12,8 @@
  *   - A stack pointer on a page has a buffer there, in which the former one is kept.
  *   - Else the first word of the stack that is a return address of such a call,
  *     and from which unwinding goes on: each next return address lies behind a
- *     call that leads to the function before it.
+ *     call that leads to the function before it. What calls main is none: where a
+ *     program begins, its first call through a pointer is that of main, in a file.
  * Stacks keep addresses of former calls, and the tests are there to tell these
  * apart. The frame is marked as a guess all the same.
  * Bounds: SEARCH_WORDS and SEARCH_TRIALS a frame, SEARCHES_MAX a stack; each trial
@@ -51,6 +52,7 @@ struct search {
 	struct cursor *c; /* in the generated code */
 	uint64_t from;	  /* the lowest word that is searched: at the stack pointer, but for a buffer's frame */
 	unsigned trials;
+	bool by_pointer; /* of the trial: one of its frames was called through a pointer */
 };
 
 /* The tables' code at a return address. 0, -ENOENT, -EAGAIN: its file is not open yet. */
@@ -105,12 +107,26 @@ static int trial_if_far(const struct search *s, const struct cursor *t)
 	return trial_left_search(s, t) ? TRIAL_HOLDS : TRIAL_FAILS;
 }
 
+/* A root. If it is the program's start, and no pointer led to any of the frames, the generated code would be main. */
+static int trial_at_root(struct search *s, const struct cursor *t)
+{
+	const struct mapping *m = t->map;
+	const uint64_t entry = m->file->binary->entry;
+	struct code_range root;
+
+	if (s->by_pointer || !entry || !calls_function(s->calls, m, t->reg[t->arch->pc] - 1, &root))
+		return TRIAL_HOLDS;
+	return mapping_address(m, root.start) <= entry && entry < mapping_address(m, root.start) + (root.end - root.start)
+		       ? TRIAL_FAILS
+		       : TRIAL_HOLDS;
+}
+
 /* The step did not lead to a caller. Zeros are everywhere on stacks: one at the first frames is no sign of a root. */
-static int trial_ended(const struct search *s, const struct cursor *t)
+static int trial_ended(struct search *s, const struct cursor *t)
 {
 	switch (t->out->end) {
 	case UNWIND_ROOT:
-		return TRIAL_HOLDS;
+		return trial_at_root(s, t);
 	case UNWIND_ROOT_LISTED:
 	case UNWIND_SHORT:
 		return trial_if_far(s, t);
@@ -131,7 +147,7 @@ static int trial_by_row(struct search *s, struct cursor *t, unsigned frames)
 	int step;
 
 	if (f.packed->state == PACKED_ROOT)
-		return frames ? TRIAL_HOLDS : TRIAL_FAILS;
+		return frames ? trial_at_root(s, t) : TRIAL_FAILS;
 	if (f.packed->state == PACKED_NONE)
 		return trial_if_far(s, t);
 	if (f.packed->state == PACKED_BAD)
@@ -152,6 +168,7 @@ static int trial_arrived(struct search *s, struct cursor *t, const struct code_r
 {
 	const uint64_t pc = t->reg[t->arch->pc];
 	const struct mapping *left = t->map, *m = space_find(t->in->space, pc - 1);
+	uint64_t target;
 	bool hit;
 	int err;
 
@@ -166,10 +183,11 @@ static int trial_arrived(struct search *s, struct cursor *t, const struct code_r
 	t->map = m;
 	if (m->file != left->file)
 		t->valid &= t->arch->survive;
+	s->by_pointer = s->by_pointer || calls_kind(s->c, m, pc, &target) == CALL_INDIRECT;
 	if (calls_lead_to(s->calls, s->c, m, pc, callee, frames == 0))
 		return trial_is_enough(s, t, frames) ? TRIAL_HOLDS : TRIAL_GOES_ON;
 	return rules_find(s->rules, t->arch, m->file->binary, mapping_address(m, pc - 1), &hit).packed->state == PACKED_ROOT
-		       ? TRIAL_HOLDS
+		       ? trial_at_root(s, t)
 		       : TRIAL_FAILS;
 }
 
@@ -178,6 +196,7 @@ static int trial_run(struct search *s, struct cursor *t, unsigned *frames)
 {
 	int r = search_mapping(t, t->reg[t->arch->pc], &t->map);
 
+	s->by_pointer = false;
 	if (r < 0)
 		return r == -EAGAIN ? r : TRIAL_FAILS;
 	for (*frames = 0; *frames < TRIAL_FRAMES; ++*frames) {

@@ -255,11 +255,17 @@ static bool unwind_goes_before_tables(const struct unwind_code *code, uint64_t p
 	return false;
 }
 
+static bool unwind_lacks_table(const struct found *f)
+{
+	bool rows = f->packed->state == PACKED_ROW || f->packed->state == PACKED_WIDE;
+
+	return f->packed->state == PACKED_NONE || (rows && f->packed->flags & ROW_GUESS);
+}
+
 /* Code of a file that has no table for it, or a wrong one: as its runtime says, if it brings it along. */
 static int unwind_brought(struct cursor *c, const struct found *f)
 {
-	bool rows = f->packed->state == PACKED_ROW || f->packed->state == PACKED_WIDE;
-	bool none = f->packed->state == PACKED_NONE || (rows && f->packed->flags & ROW_GUESS);
+	bool none = unwind_lacks_table(f);
 
 	if (!c->in->code || !(none || unwind_goes_before_tables(c->in->code, c->reg[c->arch->pc])))
 		return STEP_NOTHING;
@@ -304,6 +310,8 @@ static int unwind_by_binary(struct unwinder *u, struct cursor *c, struct binary 
 	else
 		u->stats.cache_misses++;
 	step = unwind_brought(c, &f);
+	if (step == STEP_NOTHING && unwind_lacks_table(&f))
+		step = step_stg(c);
 	if (step != STEP_NOTHING)
 		return step;
 	switch (f.packed->state) {

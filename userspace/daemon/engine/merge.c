@@ -11,9 +11,10 @@ struct half {
 	uint32_t entries_only; /* innermost entries of the loop that have no segment yet */
 	uint32_t extra;	  /* innermost segments whose loop was not entered yet */
 	bool by_stack;	  /* coroutines are laid one by one */
-	uint32_t resumes_only; /* the innermost coroutine has no frames yet, or any more */
+	uint32_t resumes_only; /* so many of the innermost coroutines have no frames: not yet, any more, or unseen ones */
 	uint32_t stack_end;    /* behind the frames of the coroutine at hand */
 	uint32_t entries_left; /* of one with more segments than entries, up to the one that takes the rest; 0: it has not */
+	bool unlaid; /* no loop has a segment */
 	bool misfit;
 	bool is_short; /* its last segment is behind */
 };
@@ -23,6 +24,7 @@ struct merging {
 	struct half half[OTP_WALK_PLANS];
 	struct merge_frame *to;
 	uint32_t count;
+	uint32_t native_end; /* in to: behind the last native frame, and what has a place among those */
 };
 
 static void merge_add(struct merging *m, uint32_t kind, uint32_t index)
@@ -146,6 +148,35 @@ static bool merge_is_resuming(const struct merge_in *in, uint32_t runtime)
 	return !merge_count_entries(in, runtime, 0, first) && merge_count_entries(in, runtime, last, in->nr_native);
 }
 
+static bool merge_is_bookkeeping(const struct half *h)
+{
+	for (uint32_t i = h->next; i < h->of->nr; i++)
+		if (!(h->of->flags[i] & RUNTIME_HIDDEN))
+			return false;
+	return true;
+}
+
+/*
+ * Whether one that was resumed may have no frames here: each that resumes is of one, and there is who resumed first.
+ * Behind a cut there may be further ones.
+ */
+static bool merge_misses_stack(const struct merge_in *in, uint32_t runtime, uint32_t resumers, uint32_t stacks)
+{
+	return in->runtime[runtime].unseen && (!in->native_whole || (resumers && stacks != resumers + 1));
+}
+
+/* Nobody knows which ones have frames, but for the main thread: it is beyond all that resumes. */
+static void merge_align_main(struct merging *m, uint32_t runtime, uint32_t resumers, uint32_t stacks)
+{
+	struct half *h = &m->half[runtime];
+	bool main = stacks == 1 && h->of->flags[h->of->nr - 1] & RUNTIME_MAIN;
+
+	h->unlaid = !main || !m->in->native_whole;
+	h->misfit = !main && !merge_is_bookkeeping(h);
+	h->by_stack = !h->unlaid;
+	h->resumes_only = h->unlaid ? 0 : resumers;
+}
+
 /* Coroutines count if there are as many in both halves. A host resumes them from no main thread. */
 static void merge_align(struct merging *m, uint32_t runtime)
 {
@@ -153,6 +184,10 @@ static void merge_align(struct merging *m, uint32_t runtime)
 	uint32_t resumers = merge_count_resumers(m->in, runtime), stacks = merge_count_stacks(h->of);
 	bool whole = m->in->native_whole && h->of->whole;
 
+	if (merge_misses_stack(m->in, runtime, resumers, stacks)) {
+		merge_align_main(m, runtime, resumers, stacks);
+		return;
+	}
 	h->by_stack = resumers && (whole ? stacks == resumers + 1 || stacks == resumers : stacks > 0);
 	h->resumes_only = whole && h->by_stack && stacks == resumers && merge_is_resuming(m->in, runtime);
 	if (!h->by_stack)
@@ -198,7 +233,7 @@ static void merge_add_resumer(struct merging *m, uint32_t i)
 		h->resumes_only--;
 	else if (h->by_stack)
 		merge_add_stack(m, runtime);
-	if (h->by_stack)
+	if (h->by_stack && !h->resumes_only)
 		merge_align_stack(m, runtime, i + 1);
 	merge_add(m, MERGE_NATIVE, i);
 }
@@ -208,7 +243,7 @@ static void merge_add_entry(struct merging *m, uint32_t i)
 	uint32_t runtime = m->in->native[i].runtime - 1u;
 	struct half *h = &m->half[runtime];
 
-	if (h->entries_only || h->resumes_only || h->next == h->of->nr) {
+	if (h->unlaid || h->entries_only || h->resumes_only || h->next == h->of->nr) {
 		h->entries_only -= !!h->entries_only;
 		merge_add(m, MERGE_NATIVE, i);
 		return;
@@ -232,17 +267,10 @@ static void merge_add_wrapper(struct merging *m, uint32_t i)
 		merge_add(m, MERGE_NATIVE, i);
 }
 
-static bool merge_is_bookkeeping(const struct half *h)
-{
-	for (uint32_t i = h->next; i < h->of->nr; i++)
-		if (!(h->of->flags[i] & RUNTIME_HIDDEN))
-			return false;
-	return true;
-}
-
 /*
  * Segments for which the native stack has no loop: it was cut, or the halves do not fit. One of hidden frames alone is
- * what the runtime keeps for a thread that has not begun, or has ended.
+ * what the runtime keeps for a thread that has not begun, or has ended. Behind a cut, nobody knows which of two runtimes
+ * has called the other.
  */
 static void merge_add_rest(struct merging *m, uint32_t runtime)
 {
@@ -250,7 +278,7 @@ static void merge_add_rest(struct merging *m, uint32_t runtime)
 
 	if (!h->misfit && merge_is_bookkeeping(h))
 		return;
-	if (m->in->native_whole)
+	if (m->in->native_whole || m->count > m->native_end)
 		h->misfit = true;
 	if (h->misfit)
 		merge_add(m, MERGE_MISFIT, 0);
@@ -279,6 +307,7 @@ uint32_t merge(const struct merge_in *in, struct merge_frame *to, bool *ret_misf
 	}
 	if (!in->native_whole)
 		merge_add(&m, MERGE_CUT, 0);
+	m.native_end = m.count;
 	*ret_misfit = false;
 	for (uint32_t r = 0; r < OTP_WALK_PLANS; r++) {
 		merge_add_rest(&m, r);

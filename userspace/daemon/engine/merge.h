@@ -11,6 +11,8 @@
  * Coroutines are laid one by one where both halves tell of them: by the function
  * that resumes them, and by RUNTIME_STACK. Frames that one had when it last
  * yielded have no loop any more: they are with the outermost loop that it has now.
+ * Where the walk does not see each of them, the main thread's frames are laid beyond
+ * all that resumes, or none at all.
  *
  * Called by the pipeline for each sample with interpreted frames; pure.
  * Where the two halves do not fit, both are kept, and a marker says so. One entry
@@ -34,9 +36,10 @@ struct merge_native {
 };
 
 struct merge_runtime {
-	const uint8_t *flags; /* enum runtime_frame_flags of each frame, innermost first */
+	const uint16_t *flags; /* enum runtime_frame_flags of each frame, innermost first */
 	uint32_t nr;
 	bool whole; /* the walk reached its end */
+	bool unseen; /* coroutines may run of which it saw nothing (runtime_attached) */
 };
 
 struct merge_in {
@@ -50,7 +53,7 @@ struct merge_in {
 enum merge_kind {
 	MERGE_NATIVE,
 	MERGE_CUT,    /* the native stack ends here, but not at a root */
-	MERGE_MISFIT, /* what follows has no place in the native stack */
+	MERGE_MISFIT, /* what follows has no place in the native stack, or beside another runtime's frames */
 	MERGE_SHORT,  /* the walk ended amid a segment: its outer frames are missing */
 	MERGE_RUNTIME /* + index of the runtime */
 };

@@ -123,7 +123,8 @@ static void stack_merge(struct pipeline *p, const struct attempt *a)
 
 	for (uint32_t i = 0; i < runtimes->nr; i++)
 		in.runtime[i] = (struct merge_runtime){.flags = runtimes->half[i].flags, .nr = runtimes->half[i].nr,
-						       .whole = runtimes->half[i].whole};
+						       .whole = runtimes->half[i].whole,
+						       .unseen = runtimes->half[i].unseen};
 	runtimes_loops(p->runtimes, a->proc, &p->stack, p->loops);
 	p->ledger->loop_leaves += in.nr_native && p->loops[0].runtime;
 	n = merge(&in, p->merged, &misfit);

@@ -61,9 +61,10 @@ bool runtimes_walks(struct runtimes *r, const struct process *p, struct otp_walk
 /* The interpreted frames of one sample, one half for each runtime. Borrowed until the next call. */
 struct runtimes_half {
 	struct frame *frames; /* FRAME_NAMED, innermost first; their strings are borrowed */
-	uint8_t *flags;	      /* enum runtime_frame_flags */
+	uint16_t *flags;      /* enum runtime_frame_flags */
 	uint32_t nr;
 	bool whole;
+	bool unseen; /* of runtime_attached */
 };
 struct runtimes_stack {
 	struct runtimes_half half[OTP_WALK_PLANS];

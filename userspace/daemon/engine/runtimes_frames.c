@@ -49,7 +49,8 @@ static int runtimes_half(struct runtimes *r, struct runtime_slot *s, uint32_t in
 	if (!final && runtimes_is_pending(s, r->read, nr))
 		return -EAGAIN;
 	*ret = (struct runtimes_half){.frames = r->frames[index], .flags = r->flags[index],
-				      .whole = w->end == OTP_WALK_END_DONE && nr == w->frames && !inner};
+				      .whole = w->end == OTP_WALK_END_DONE && nr == w->frames && !inner,
+				      .unseen = s->found->found.unseen};
 	/* What a thread has behind its last entry would stand for the loop of the frames that no walk reaches. */
 	if (inner && (r->read[nr - 1].flags & (RUNTIME_HIDDEN | RUNTIME_ENTRY)) == RUNTIME_HIDDEN)
 		nr--;
@@ -57,7 +58,7 @@ static int runtimes_half(struct runtimes *r, struct runtime_slot *s, uint32_t in
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct runtime_frame *f = &r->read[i];
 
-		ret->flags[i] = (uint8_t)(f->flags | (f->key ? 0 : RUNTIME_HIDDEN));
+		ret->flags[i] = (uint16_t)(f->flags | (f->key ? 0 : RUNTIME_HIDDEN));
 		if (f->key)
 			runtimes_name(r, s, functions_find(&s->functions, f), f, &ret->frames[i]);
 	}

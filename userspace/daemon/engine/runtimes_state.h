@@ -105,7 +105,7 @@ struct runtimes {
 	uint64_t now_ns;
 	uint64_t expected_ns; /* when the youngest process that was met is old enough */
 	struct frame frames[OTP_WALK_PLANS][OTP_WALK_FRAMES];
-	uint8_t flags[OTP_WALK_PLANS][OTP_WALK_FRAMES];
+	uint16_t flags[OTP_WALK_PLANS][OTP_WALK_FRAMES];
 	/* Of one half, while it is made: what its words mean, and what is to be decoded. */
 	struct runtime_frame read[OTP_WALK_FRAMES], wanted[OTP_WALK_FRAMES];
 	uint32_t nr_wanted;

@@ -389,16 +389,25 @@ static void set_framed(void)
 	((struct beam *)(void *)attached.param)->framed = 1;
 }
 
-/* A caller of C code: the registers are those of the thread's own stack. */
-static int step_from_native(uint64_t left_sp, uint64_t rbp, struct runtime_step *ret)
+/* lea -64(%rbx),%rsp */
+static const uint8_t enter[] = {0x48, 0x8d, 0x63, 0xc0};
+
+/* What has taken the thread's own stack: the registers are those of that. */
+static int step_from_native_at(uint64_t offset, bool exact, uint64_t left_sp, uint64_t rbp, struct runtime_step *ret)
 {
 	const uint64_t reg[OTP_REGS_MAX] = {[6] = rbp, [7] = WORLD + 0x50000};
-	const struct runtime_place at = {.pc = BW_INFO(0, 0) + 0x46, .valid = 3 << 6, .reg = reg, .load = word_of_world,
-					 .left_sp = left_sp};
+	const struct runtime_place at = {.pc = BW_INFO(0, 0) + offset, .exact = exact, .valid = 3 << 6, .reg = reg,
+					 .load = word_of_world, .left_sp = left_sp};
 
 	*ret = (struct runtime_step){0};
 	ck_assert_int_eq(code(at.pc), 0);
 	return runtime_beam.step(&attached, &made.code, &at, ret);
+}
+
+/* A caller of C code. */
+static int step_from_native(uint64_t left_sp, uint64_t rbp, struct runtime_step *ret)
+{
+	return step_from_native_at(0x46, false, left_sp, rbp, ret);
 }
 
 START_TEST(a_caller_of_c_code_goes_on_in_the_process_stack)
@@ -473,9 +482,47 @@ START_TEST(the_stack_pointer_may_be_fetched_behind_the_index_in_force)
 	put(pc + 22, fetch, sizeof(fetch));
 	ck_assert_int_eq(step_from_shared(pc, &step), 0);
 	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
-	/* As far away as that, without it, it is another call's. */
-	world[pc - WORLD] = 0x90;
+	/* Behind where the thread's own stack is taken again, it is another call's. */
+	put(pc + 18, enter, sizeof(enter));
 	ck_assert_int_eq(step_from_shared(pc, &step), -ENOENT);
+}
+END_TEST
+
+/* A binary is made by a call for each of its parts, the process' stack is left once for all of them. */
+static const struct { uint64_t at; bool fetched; } parts[] = {
+	{0x46, true}, {0x50, true}, {0x6e, true}, {0x43, false}, {0x3e, false}, {0x72, false},
+};
+
+START_TEST(several_calls_may_have_one_way_back)
+{
+	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
+	struct runtime_step step;
+
+	put64(STACK, BW_INFO(0, 1) + 0x50);
+	put64(STACK + 16, BW_INFO(0, 1) + 0x60);
+	put(BW_INFO(0, 0) + 0x41, enter, sizeof(enter));
+	put(BW_INFO(0, 0) + 0x6e, fetch, sizeof(fetch));
+	ck_assert_int_eq(step_from_native_at(parts[_i].at, false, STACK, STACK + 16, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + (parts[_i].fetched ? 0x50 : 0x60));
+	/* Between two calls. */
+	ck_assert_int_eq(step_from_native_at(parts[_i].at, true, STACK, STACK + 16, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + (parts[_i].fetched ? 0x50 : 0x60));
+	ck_assert_int_eq(step_from_native_at(parts[_i].at, true, 0, STACK + 16, &step), -ENOENT);
+}
+END_TEST
+
+/* Of code from WORLD + 0x60000 on; a fetch at its end, which may need several marks. */
+START_TEST(a_way_back_may_be_far_from_the_call)
+{
+	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
+	struct runtime_code c = {.start = WORLD + 0x60000, .end = WORLD + 0x64000};
+
+	put(c.start + 0x1000, enter, sizeof(enter));
+	put(c.start + 0x3ffc, fetch, sizeof(fetch));
+	memory_question(&memory);
+	ck_assert_int_eq(beam_fetches(beam_of(&attached), &memory, &c), 0);
+	for (uint64_t at = 0; at < 0x4000; at++)
+		ck_assert_int_eq(beam_is_fetched(&c, c.start + at), at >= 0x1004 - 1 && at <= 0x3ffc);
 }
 END_TEST
 
@@ -1271,6 +1318,8 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, a_scheduler_without_a_process_is_a_root);
 	tcase_add_test(t, the_stack_pointer_may_be_fetched_behind_the_index_in_force);
 	tcase_add_test(t, the_stack_pointer_may_be_fetched_in_the_next_piece);
+	tcase_add_loop_test(t, several_calls_may_have_one_way_back, 0, ARRAY_SIZE(parts));
+	tcase_add_test(t, a_way_back_may_be_far_from_the_call);
 	tcase_add_loop_test(t, what_is_fetched_behind_the_end_of_a_fragment_is_of_another_call, 0, 2);
 	tcase_add_test(t, the_caller_of_a_fragment_need_not_have_the_tag_of_one);
 	tcase_add_test(t, a_caller_of_a_function_is_left_where_its_code_is_not_known);

@@ -56,7 +56,7 @@ static bool beam_process_stack(const struct beam *b, const struct runtime_code *
 	/* A process whose stack was copied besides is not on it: compiled code runs on the thread's stack around each call. */
 	if (own && !(at->exact && at->left_sp))
 		return true;
-	return (!at->exact || b->framed) && beam_left_stack(b, c, at, ret);
+	return beam_left_stack(b, c, at, ret);
 }
 
 /* How many words, from *sp on, may be the return address. */

@@ -51,7 +51,6 @@ enum beam_kind {
 /* BEAM_CROWDED_FETCHES: there are more such instructions than fit. Upper half: from which offset on frames do not; or 0. */
 #define BEAM_CROWDED_WORD (RUNTIME_CODE_WORDS - 1)
 #define BEAM_CROWDED_FETCHES 1
-#define BEAM_FETCH_NEAR	  16 /* bytes from the return address of the call at most */
 
 /* struct ranges: modules sorted by address. There is one for each code index, and one index is in force. */
 #define BEAM_INDEXES 3

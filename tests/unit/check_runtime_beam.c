@@ -106,6 +106,52 @@ START_TEST(shared_code_is_beneath_the_module_that_was_loaded_first)
 }
 END_TEST
 
+#define PURGED 200u
+
+/* Modules of later areas that are gone: before each is a gap. */
+static void put_purged(void)
+{
+	const uint64_t below = WORLD - (1u << 20);
+
+	for (uint32_t index = 0; index < 3; index++)
+		put64(BW_RANGES + 32 * index + 8, PURGED + 2);
+	for (uint32_t i = 0; i < PURGED + 2; i++) {
+		put64(BW_MODULES + 16 * i, i < PURGED ? below + 0x800 * i : BW_MODULE(i - PURGED));
+		put64(BW_MODULES + 16 * i + 8, i < PURGED ? below + 0x800 * i : BW_MODULE(i - PURGED) + 0x800);
+	}
+}
+
+static void put_call(uint64_t at, uint64_t to)
+{
+	const int32_t relative = (int32_t)(to - at - 5);
+	const uint8_t call = 0xe8;
+
+	put(at, &call, 1);
+	put(at + 1, &relative, sizeof(relative));
+}
+
+START_TEST(among_many_gaps_shared_code_is_what_modules_call)
+{
+	struct beam b = *beam_of(&attached);
+
+	put_purged();
+	memory_question(&memory);
+	b.low = 0;
+	ck_assert_int_eq(beam_find_shared(&memory, &b), -ENOENT);
+	put_call(BW_INFO(1, 0) + 0x30, BW_INFO(1, 1) + 0x30);
+	put_call(BW_INFO(1, 0) + 0x40, BW_MODULE(0) + 0x100);
+	put_call(BW_INFO(1, 0) + 0x50, WORLD - 0x10000000);
+	put_call(BW_INFO(1, 0) + 0x60, BW_SHARED - 0x10000);
+	memory_question(&memory);
+	ck_assert_int_eq(beam_find_shared(&memory, &b), -ENOENT);
+	put_call(BW_INFO(1, 1) + 0x30, BW_SHARED + 0x300);
+	memory_question(&memory);
+	ck_assert_int_eq(beam_find_shared(&memory, &b), 0);
+	ck_assert_uint_eq(b.low, BW_MODULE(0));
+	ck_assert_uint_eq(b.exits[1], BW_EXIT_2);
+}
+END_TEST
+
 static void put_enters(uint32_t n)
 {
 	static const uint8_t enter[2][4] = {{0x55, 0x48, 0x89, 0xe5}, {0x55, 0x48, 0x8b, 0xec}};
@@ -1334,6 +1380,7 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, of_a_function_with_too_many_frames_the_first_ones_are_known);
 	tcase_add_test(t, a_frame_may_begin_across_pieces);
 	tcase_add_test(t, shared_code_is_beneath_the_module_that_was_loaded_first);
+	tcase_add_test(t, among_many_gaps_shared_code_is_what_modules_call);
 	tcase_add_test(t, shared_code_tells_of_frame_pointers);
 	tcase_add_test(t, a_frame_pointer_in_the_stack_is_no_caller);
 	tcase_add_test(t, a_function_without_a_frame_returns_to_the_first_word);

@@ -123,6 +123,90 @@ static int beam_find_low(struct memory *m, struct beam *b)
 	return -ENOENT;
 }
 
+/* --- where there are too many gaps --- */
+
+#define CALLERS_MAX 16u   /* modules whose code is looked at */
+#define CALLER_LEN  4096u /* of it, the first bytes */
+#define CALL_LEN    5u
+
+/* The next module above an address, and not far away. */
+static bool beam_next_module(struct memory *m, const struct beam_ranges *r, uint64_t address, struct beam_module *ret)
+{
+	uint64_t low = 0, high = r->n;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (memory_read(m, r->modules + sizeof(*ret) * middle, ret, sizeof(*ret)))
+			return false;
+		if (ret->start > address)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low < r->n && !memory_read(m, r->modules + sizeof(*ret) * low, ret, sizeof(*ret)) &&
+	       ret->start - address < SHARED_MAX;
+}
+
+/* Where a call or jump leads to; 0: it is none. */
+static uint64_t beam_call_to(const uint8_t *code, uint64_t at)
+{
+	int32_t relative;
+
+	if (code[0] != 0xe8 && code[0] != 0xe9)
+		return 0;
+	memcpy(&relative, code + 1, sizeof(relative));
+	return at + CALL_LEN + (uint64_t)(int64_t)relative;
+}
+
+/* Code calls, and jumps to, what all modules share; one module's calls of another one are indirect. */
+static bool beam_leads_low(struct beam *b, struct memory *m, const struct beam_ranges *r, const struct beam_module *of,
+			   uint32_t *tried)
+{
+	uint8_t code[CALLER_LEN];
+	struct beam_module next = {0};
+	uint64_t at, last = 0;
+	size_t len;
+
+	if (memory_u64(m, of->start + b->functions, &at) || at <= of->start || at >= of->end)
+		return false;
+	len = MIN(of->end - at, (uint64_t)sizeof(code));
+	if (memory_read(m, at, code, len))
+		return false;
+	for (size_t i = 0; i + CALL_LEN <= len && *tried < GAPS_MAX; i++) {
+		uint64_t to = beam_call_to(code + i, at + i);
+
+		if (!to || (to >= of->start && to < of->end) || !beam_next_module(m, r, to, &next) || next.start == last)
+			continue;
+		last = next.start;
+		++*tried;
+		if (beam_has_exits(b, m, next.start)) {
+			b->low = next.start;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Of a system that has purged many modules: what others call is beneath the first one that was loaded. */
+static int beam_find_low_by_calls(struct memory *m, struct beam *b)
+{
+	struct beam_module of;
+	struct beam_ranges r;
+	uint32_t tried = 0;
+
+	if (memory_read(m, b->ranges, &r, sizeof(r)))
+		return -EFAULT;
+	/* The last modules lie highest, and are mostly among the first that were loaded. */
+	for (uint64_t i = 0, seen = 0; i < r.n && seen < CALLERS_MAX && tried < GAPS_MAX; i++) {
+		if (memory_read(m, r.modules + sizeof(of) * (r.n - 1 - i), &of, sizeof(of)))
+			return -EFAULT;
+		if (of.end > of.start && ++seen && beam_leads_low(b, m, &r, &of, &tried))
+			return 0;
+	}
+	return -ENOENT;
+}
+
 /* The bytes beneath the first module, as far down as they are mapped: how many are behind code's start. */
 static size_t beam_read_shared(struct memory *m, uint64_t low, uint8_t code[SHARED_MAX])
 {
@@ -139,12 +223,17 @@ int beam_find_shared(struct memory *m, struct beam *b)
 {
 	uint8_t code[SHARED_MAX];
 	int err = beam_find_low(m, b);
-	uint64_t low = b->low & ~7ULL;
-	size_t len = err ? 0 : beam_read_shared(m, low, code);
-	const uint8_t *from = code + SHARED_MAX - len;
+	const uint8_t *from;
+	uint64_t low;
+	size_t len;
 
+	if (err == -ENOENT)
+		err = beam_find_low_by_calls(m, b);
 	if (err)
 		return err;
+	low = b->low & ~7ULL;
+	len = beam_read_shared(m, low, code);
+	from = code + SHARED_MAX - len;
 	if (!len)
 		return -EFAULT;
 	if (!b->active)

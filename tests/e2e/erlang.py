@@ -39,6 +39,14 @@ FRAMED = {  # who calls whom in framed.erl
     "framed:down/2": {"framed:down/2", "framed:loop/2"},
     "framed:loop/2": {"framed:turns/1"},
 }
+BINARIES = {  # likewise, in binaries.erl
+    "binaries:inner/1": {"binaries:outer/1"},
+    "binaries:flat/1": {"binaries:both/3"},
+    "binaries:outer/1": {"binaries:shallow/3"},
+    "binaries:shallow/3": {"binaries:loop/4"},
+    "binaries:both/3": {"binaries:loop/4"},
+    "binaries:loop/4": {"binaries:turns/4"},
+}
 FRAME_POINTERS = ("+JPperf", "true")
 FRAME_POINTERS_SINCE = 13  # ERTS of OTP 25
 TERMS = {"terms:%s/2" % n for n in ("same", "less", "equal", "stored", "unequal", "both", "matched", "hashed", "got")}
@@ -130,6 +138,12 @@ def run_named(erlang):
 def run_framed(erlang):
     p, _ = run_program(erlang, "framed", min(SECONDS, 2))
     lib.ok(p.returncode == 0, "%s runs frames on return addresses" % erlang.label)
+    return p.pid
+
+
+def run_binaries(erlang):
+    p, _ = run_program(erlang, "binaries", min(SECONDS, 2))
+    lib.ok(p.returncode == 0, "%s runs what makes binaries" % erlang.label)
     return p.pid
 
 
@@ -249,6 +263,22 @@ def judge_framed(label, samples):
     lib.ok(all_ - whole <= 0.01 * all_ + EARLY, "%s: %d of %d stacks of frames on return addresses are whole" % (label, whole, all_))
 
 
+def judge_binaries(label, samples):
+    """C code that makes a binary was called by who makes it, and that by its own caller."""
+    right, wrong, cut = collections.Counter(), collections.Counter(), 0
+    for s in samples:
+        made = [n for n in s.stack if n in ("binaries:inner/1", "binaries:flat/1")]
+        if not made or "native" not in s.types[:s.stack.index(made[0])]:
+            continue
+        edges = [(n, by) for n, by in zip(s.stack, s.stack[1:]) if n in BINARIES and by.startswith("binaries:")]
+        wrong.update({e: s.count for e in edges if e[1] not in BINARIES[e[0]]})
+        right[made[0]] += s.count
+        cut += s.count * any("[cut" in n for n in s.stack)
+    lib.ok(len(right) == 2 and not wrong, "%s: who makes binaries has a caller that calls it %s, wrong: %s" % (
+        label, dict(right), dict(wrong)))
+    lib.ok(cut <= 0.02 * right.total() + EARLY, "%s: %d of %d stacks that make binaries are cut" % (label, cut, right.total()))
+
+
 def judge_terms(label, samples):
     """Of the process that has a name, once the walk is set: whoever compares large terms is called at the end of the recursion.
     What leads to it is rarely in C code itself, but for the clock's."""
@@ -295,13 +325,14 @@ def main():
     found = ways()
     lib.need(found, "stacks of Erlang", "there is no erl")
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid process.context.label"})
-    programs = [(e.label, *run(e), run_named(e), run_framed(e), run_terms(e), MATRIX and run_churn(e)) for e in found]
+    programs = [(e.label, *run(e), run_named(e), run_framed(e), run_binaries(e), run_terms(e), MATRIX and run_churn(e)) for e in found]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
-    for label, pid, ran, named, framed, terms, churn in programs:
+    for label, pid, ran, named, framed, binaries, terms, churn in programs:
         judge(label, by_pid[pid], ran)
         judge_named(label, by_pid[named])
         judge_framed(label, by_pid[framed])
+        judge_binaries(label, by_pid[binaries])
         judge_terms(label, by_pid[terms])
         for life, churned in (churn or {}).items():
             judge_churn("%s, modules of %s" % (label, life), LIVES[life][1], by_pid[churned])

@@ -106,6 +106,52 @@ START_TEST(shared_code_is_beneath_the_module_that_was_loaded_first)
 }
 END_TEST
 
+#define PURGED 200u
+
+/* Modules of later areas that are gone: before each is a gap. */
+static void put_purged(void)
+{
+	const uint64_t below = WORLD - (1u << 20);
+
+	for (uint32_t index = 0; index < 3; index++)
+		put64(BW_RANGES + 32 * index + 8, PURGED + 2);
+	for (uint32_t i = 0; i < PURGED + 2; i++) {
+		put64(BW_MODULES + 16 * i, i < PURGED ? below + 0x800 * i : BW_MODULE(i - PURGED));
+		put64(BW_MODULES + 16 * i + 8, i < PURGED ? below + 0x800 * i : BW_MODULE(i - PURGED) + 0x800);
+	}
+}
+
+static void put_call(uint64_t at, uint64_t to)
+{
+	const int32_t relative = (int32_t)(to - at - 5);
+	const uint8_t call = 0xe8;
+
+	put(at, &call, 1);
+	put(at + 1, &relative, sizeof(relative));
+}
+
+START_TEST(among_many_gaps_shared_code_is_what_modules_call)
+{
+	struct beam b = *beam_of(&attached);
+
+	put_purged();
+	memory_question(&memory);
+	b.low = 0;
+	ck_assert_int_eq(beam_find_shared(&memory, &b), -ENOENT);
+	put_call(BW_INFO(1, 0) + 0x30, BW_INFO(1, 1) + 0x30);
+	put_call(BW_INFO(1, 0) + 0x40, BW_MODULE(0) + 0x100);
+	put_call(BW_INFO(1, 0) + 0x50, WORLD - 0x10000000);
+	put_call(BW_INFO(1, 0) + 0x60, BW_SHARED - 0x10000);
+	memory_question(&memory);
+	ck_assert_int_eq(beam_find_shared(&memory, &b), -ENOENT);
+	put_call(BW_INFO(1, 1) + 0x30, BW_SHARED + 0x300);
+	memory_question(&memory);
+	ck_assert_int_eq(beam_find_shared(&memory, &b), 0);
+	ck_assert_uint_eq(b.low, BW_MODULE(0));
+	ck_assert_uint_eq(b.exits[1], BW_EXIT_2);
+}
+END_TEST
+
 static void put_enters(uint32_t n)
 {
 	static const uint8_t enter[2][4] = {{0x55, 0x48, 0x89, 0xe5}, {0x55, 0x48, 0x8b, 0xec}};
@@ -389,16 +435,25 @@ static void set_framed(void)
 	((struct beam *)(void *)attached.param)->framed = 1;
 }
 
-/* A caller of C code: the registers are those of the thread's own stack. */
-static int step_from_native(uint64_t left_sp, uint64_t rbp, struct runtime_step *ret)
+/* lea -64(%rbx),%rsp */
+static const uint8_t enter[] = {0x48, 0x8d, 0x63, 0xc0};
+
+/* What has taken the thread's own stack: the registers are those of that. */
+static int step_from_native_at(uint64_t offset, bool exact, uint64_t left_sp, uint64_t rbp, struct runtime_step *ret)
 {
 	const uint64_t reg[OTP_REGS_MAX] = {[6] = rbp, [7] = WORLD + 0x50000};
-	const struct runtime_place at = {.pc = BW_INFO(0, 0) + 0x46, .valid = 3 << 6, .reg = reg, .load = word_of_world,
-					 .left_sp = left_sp};
+	const struct runtime_place at = {.pc = BW_INFO(0, 0) + offset, .exact = exact, .valid = 3 << 6, .reg = reg,
+					 .load = word_of_world, .left_sp = left_sp};
 
 	*ret = (struct runtime_step){0};
 	ck_assert_int_eq(code(at.pc), 0);
 	return runtime_beam.step(&attached, &made.code, &at, ret);
+}
+
+/* A caller of C code. */
+static int step_from_native(uint64_t left_sp, uint64_t rbp, struct runtime_step *ret)
+{
+	return step_from_native_at(0x46, false, left_sp, rbp, ret);
 }
 
 START_TEST(a_caller_of_c_code_goes_on_in_the_process_stack)
@@ -473,9 +528,47 @@ START_TEST(the_stack_pointer_may_be_fetched_behind_the_index_in_force)
 	put(pc + 22, fetch, sizeof(fetch));
 	ck_assert_int_eq(step_from_shared(pc, &step), 0);
 	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
-	/* As far away as that, without it, it is another call's. */
-	world[pc - WORLD] = 0x90;
+	/* Behind where the thread's own stack is taken again, it is another call's. */
+	put(pc + 18, enter, sizeof(enter));
 	ck_assert_int_eq(step_from_shared(pc, &step), -ENOENT);
+}
+END_TEST
+
+/* A binary is made by a call for each of its parts, the process' stack is left once for all of them. */
+static const struct { uint64_t at; bool fetched; } parts[] = {
+	{0x46, true}, {0x50, true}, {0x6e, true}, {0x43, false}, {0x3e, false}, {0x72, false},
+};
+
+START_TEST(several_calls_may_have_one_way_back)
+{
+	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
+	struct runtime_step step;
+
+	put64(STACK, BW_INFO(0, 1) + 0x50);
+	put64(STACK + 16, BW_INFO(0, 1) + 0x60);
+	put(BW_INFO(0, 0) + 0x41, enter, sizeof(enter));
+	put(BW_INFO(0, 0) + 0x6e, fetch, sizeof(fetch));
+	ck_assert_int_eq(step_from_native_at(parts[_i].at, false, STACK, STACK + 16, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + (parts[_i].fetched ? 0x50 : 0x60));
+	/* Between two calls. */
+	ck_assert_int_eq(step_from_native_at(parts[_i].at, true, STACK, STACK + 16, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + (parts[_i].fetched ? 0x50 : 0x60));
+	ck_assert_int_eq(step_from_native_at(parts[_i].at, true, 0, STACK + 16, &step), -ENOENT);
+}
+END_TEST
+
+/* Of code from WORLD + 0x60000 on; a fetch at its end, which may need several marks. */
+START_TEST(a_way_back_may_be_far_from_the_call)
+{
+	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
+	struct runtime_code c = {.start = WORLD + 0x60000, .end = WORLD + 0x64000};
+
+	put(c.start + 0x1000, enter, sizeof(enter));
+	put(c.start + 0x3ffc, fetch, sizeof(fetch));
+	memory_question(&memory);
+	ck_assert_int_eq(beam_fetches(beam_of(&attached), &memory, &c), 0);
+	for (uint64_t at = 0; at < 0x4000; at++)
+		ck_assert_int_eq(beam_is_fetched(&c, c.start + at), at >= 0x1004 - 1 && at <= 0x3ffc);
 }
 END_TEST
 
@@ -560,6 +653,59 @@ START_TEST(a_caller_of_a_function_is_left_where_its_code_is_not_known)
 	set_framed();
 	ck_assert_int_eq(step_from_shared_at(BW_SHARED + 0x348, 0, &step), 0);
 	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP);
+}
+END_TEST
+
+/* Functions to which traced ones return, one behind the other, and another one behind them. */
+static void put_traces(void)
+{
+	static const char *const names[] = {"return_trace", "return_to_trace", "call_trace_return", "run_process"};
+	struct beam *b = (void *)attached.param;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++) {
+		beam_put_atom(13 + i, names[i]);
+		put64(BW_SHARED + 0x400 + 0x80 * i + 16, BW_TERM(5));
+		put64(BW_SHARED + 0x400 + 0x80 * i + 24, BW_TERM(13 + i));
+	}
+	memory_question(&memory);
+	ck_assert_int_eq(beam_find_shared(&memory, b), 0);
+}
+#define TRACE(i) (BW_SHARED + 0x400 + 0x80 * (i) + BEAM_INFO_BYTES)
+
+static int step_from_trace(uint64_t pc, bool exact, struct runtime_step *ret)
+{
+	const uint64_t reg[OTP_REGS_MAX] = {[6] = STACK, [7] = STACK};
+	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 3 << 6, .reg = reg, .load = word_of_world};
+
+	*ret = (struct runtime_step){0};
+	ck_assert_int_eq(code(pc - 1), 0);
+	return runtime_beam.step(&attached, &made.code, &at, ret);
+}
+
+static const struct { uint64_t at; bool exact; int word; } traces[] = { /* word: -1: unknown */
+	{TRACE(0), false, 2}, {TRACE(0), true, 2}, {TRACE(0) + 8, true, -1}, {TRACE(0) + 8, false, 2}, {TRACE(1), false, 0},
+	{TRACE(2), false, 2}, {TRACE(2) + 0x57, false, 2}, {TRACE(2) + 0x58, false, 0}, {TRACE(3), false, 0}, {TRACE(3), true, 0},
+};
+
+/* The code of the function that was traced lies behind where that returns to, then what looks like a pointer nearby. */
+START_TEST(a_traced_function_is_not_its_own_caller)
+{
+	struct runtime_step step;
+
+	put_traces();
+	put64(STACK, BW_INFO(0, 1) + 0x50);
+	put64(STACK + 8, BW_INFO(0, 1) + 2);
+	put64(STACK + 16, BW_INFO(1, 1) + 0x50);
+	ck_assert_int_eq(step_from_trace(traces[_i].at, traces[_i].exact, &step), traces[_i].word < 0 ? -ENOENT : 0);
+	if (traces[_i].word >= 0) {
+		ck_assert_uint_eq(step.pc, traces[_i].word ? BW_INFO(1, 1) + 0x50 : BW_INFO(0, 1) + 0x50);
+		ck_assert_uint_eq(step.sp, STACK + 8 * (uint64_t)traces[_i].word + 8);
+	}
+	/* What has no such word may have a term at its stack pointer. */
+	put64(STACK, BW_INFO(0, 1) + 2);
+	put64(STACK + 8, BW_INFO(0, 0) + 0x50);
+	ck_assert_int_eq(step_from_trace(TRACE(1), false, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x50);
 }
 END_TEST
 
@@ -1271,9 +1417,12 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, a_scheduler_without_a_process_is_a_root);
 	tcase_add_test(t, the_stack_pointer_may_be_fetched_behind_the_index_in_force);
 	tcase_add_test(t, the_stack_pointer_may_be_fetched_in_the_next_piece);
+	tcase_add_loop_test(t, several_calls_may_have_one_way_back, 0, ARRAY_SIZE(parts));
+	tcase_add_test(t, a_way_back_may_be_far_from_the_call);
 	tcase_add_loop_test(t, what_is_fetched_behind_the_end_of_a_fragment_is_of_another_call, 0, 2);
 	tcase_add_test(t, the_caller_of_a_fragment_need_not_have_the_tag_of_one);
 	tcase_add_test(t, a_caller_of_a_function_is_left_where_its_code_is_not_known);
+	tcase_add_loop_test(t, a_traced_function_is_not_its_own_caller, 0, ARRAY_SIZE(traces));
 	tcase_add_test(t, the_choice_of_a_process_is_a_root);
 	tcase_add_test(t, a_function_with_too_many_ways_back_is_left_by_none);
 	tcase_add_test(t, a_stack_that_was_not_copied_has_no_caller);
@@ -1285,6 +1434,7 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, of_a_function_with_too_many_frames_the_first_ones_are_known);
 	tcase_add_test(t, a_frame_may_begin_across_pieces);
 	tcase_add_test(t, shared_code_is_beneath_the_module_that_was_loaded_first);
+	tcase_add_test(t, among_many_gaps_shared_code_is_what_modules_call);
 	tcase_add_test(t, shared_code_tells_of_frame_pointers);
 	tcase_add_test(t, a_frame_pointer_in_the_stack_is_no_caller);
 	tcase_add_test(t, a_function_without_a_frame_returns_to_the_first_word);

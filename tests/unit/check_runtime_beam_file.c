@@ -164,6 +164,34 @@ START_TEST(the_walk_copies_the_purgers_reductions)
 }
 END_TEST
 
+/* --- the greeting --- */
+
+#define GREETING "[erts-13.1.5] [source] [64-bit] [smp:%beu:%beu] [ds:%beu:%beu:%beu] [async-threads:%d] "
+
+static const struct { const char *greeting, *version, *why; } greetings[] = {
+	{GREETING "[jit%s]\n", "OTP 25 (ERTS 13.1.5)", "it is built without the native stack"},
+	{GREETING "[jit]\n", "OTP 25 (ERTS 13.1.5)", "it is built without the native stack"},
+	{GREETING "[jit:ns%s]\n", "OTP 25 (ERTS 13.1.5)", "it does not tell where its atoms are"},
+	{GREETING "\n", "OTP 25 (ERTS 13.1.5)", "it does not tell where its atoms are"},
+	{"[erts-", "ERTS ", "it does not tell where its atoms are"},
+	{"", "ERTS ", "it does not tell where its atoms are"},
+};
+
+/* Elsewhere the process' stack is another one, as are its words: there would be wrong callers. */
+START_TEST(an_emulator_without_the_native_stack_is_refused)
+{
+	struct runtime_attached a = {0};
+	char why[RUNTIME_WHY_MAX] = "";
+
+	strcpy((char *)elf.room, greetings[_i].greeting);
+	symbols_elf_section(&elf, 4, ".data", SHT_PROGBITS, offsetof(struct symbols_elf, room), sizeof(elf.room), 0);
+	open_file();
+	ck_assert_int_eq(beam_attach(&file, &memory, &a, why), -ENOTSUP);
+	ck_assert_str_eq(why, greetings[_i].why);
+	ck_assert_str_eq(a.version, greetings[_i].version);
+}
+END_TEST
+
 /* --- a process by its name --- */
 
 #define TABLE	(WORLD + 0xffe8) /* across two pieces of data */
@@ -283,6 +311,7 @@ Suite *runtime_beam_file_suite(void)
 	tcase_add_loop_test(t, what_lacks_a_mark_is_no_loop, 0, ARRAY_SIZE(unlike));
 	tcase_add_test(t, the_walk_copies_the_purgers_reductions);
 	tcase_add_loop_test(t, without_a_purger_there_is_no_epoch, 0, ARRAY_SIZE(without));
+	tcase_add_loop_test(t, an_emulator_without_the_native_stack_is_refused, 0, ARRAY_SIZE(greetings));
 	tcase_add_test(t, without_a_symbol_the_purger_is_found_by_its_name);
 	tcase_add_loop_test(t, what_has_not_that_name_is_no_purger, 0, ARRAY_SIZE(unnamed));
 	suite_add_tcase(s, t);

@@ -17,6 +17,9 @@
 #define CODE_LEN     64u /* of a function that is looked at */
 #define ERTS_MAX     24u
 #define TITLE	     "[erts-" /* erts_system_version (erts/emulator/beam/erl_bif_info.c): Erlang/OTP 29 [erts-17.1.1] */
+#define COMPILER     " [jit"	/* behind it, in builds with the compiler */
+#define NATIVE	     " [jit:ns" /* of these, where the native stack is the process' */
+#define GREETING_MAX 256u
 #define TEXT_MAX     (2u << 20)
 #define TEXT_PIECE   (32u << 10)
 #define TEXT_OVERLAP 64u
@@ -92,48 +95,52 @@ static uint64_t beam_key(const struct runtime_file *file)
 
 /* --- the version --- */
 
-/* The number behind TITLE in these bytes. */
-static bool beam_version_in(const char *text, size_t len, char erts[ERTS_MAX])
-{
-	const char *at = memmem(text, len, TITLE, strlen(TITLE));
-	size_t n = 0;
-
-	if (!at)
-		return false;
-	for (at += strlen(TITLE); n + 1 < ERTS_MAX && at + n < text + len && (isdigit((unsigned char)at[n]) || at[n] == '.'); n++)
-		erts[n] = at[n];
-	erts[n] = '\0';
-	return n;
-}
-
-/* The shell's greeting has it, a variable of the file. */
-static bool beam_find_version(struct binary *b, char erts[ERTS_MAX])
+/* The shell's greeting from TITLE on: a variable of the file. */
+static void beam_find_greeting(struct binary *b, char ret[GREETING_MAX])
 {
 	const struct binary_section *s = binary_section(b, ".data");
 	char text[TEXT_PIECE];
+	ssize_t n = sizeof(text);
 
-	for (uint64_t at = 0; s && at < MIN(s->size, (uint64_t)TEXT_MAX); at += sizeof(text) - TEXT_OVERLAP) {
-		ssize_t n = binary_read(b, s->offset + at, text, MIN(sizeof(text), s->size - at));
+	*ret = '\0';
+	for (uint64_t at = 0; s && n == (ssize_t)sizeof(text) && at < MIN(s->size, (uint64_t)TEXT_MAX); at += sizeof(text) - TEXT_OVERLAP) {
+		const char *title;
 
-		if (n > 0 && beam_version_in(text, (size_t)n, erts))
-			return true;
-		if (n < (ssize_t)sizeof(text))
-			break;
+		n = binary_read(b, s->offset + at, text, MIN(sizeof(text), s->size - at));
+		title = n > 0 ? memmem(text, (size_t)n, TITLE, strlen(TITLE)) : NULL;
+		if (!title)
+			continue;
+		at += (uint64_t)(title - text);
+		n = binary_read(b, s->offset + at, ret, MIN(GREETING_MAX - 1, s->size - at));
+		ret[MAX(n, 0)] = '\0';
+		return;
 	}
-	return false;
+}
+
+/* The number in it. */
+static void beam_greeting_version(const char *greeting, char erts[ERTS_MAX])
+{
+	size_t n = 0;
+
+	if (!*greeting)
+		return;
+	for (greeting += strlen(TITLE); n + 1 < ERTS_MAX && (isdigit((unsigned char)greeting[n]) || greeting[n] == '.'); n++)
+		erts[n] = greeting[n];
+	erts[n] = '\0';
 }
 
 #define ERTS_OF_23 11
 
 /* The first number of ERTS: 0 unknown. */
-static uint32_t beam_attach_version(const struct runtime_file *file, struct memory *m, char version[RUNTIME_VERSION_MAX])
+static uint32_t beam_attach_version(const struct runtime_file *file, struct memory *m, const char *greeting,
+				    char version[RUNTIME_VERSION_MAX])
 {
 	char erts[ERTS_MAX] = "";
 	uint32_t first = 0;
 	uint64_t at;
 
 	if (runtime_address(file, "etp_erts_version", &at) || memory_string(m, at, erts, sizeof(erts)) || !*erts)
-		beam_find_version(file->binary, erts);
+		beam_greeting_version(greeting, erts);
 	sscanf(erts, "%u", &first);
 	/* Each release counts both up. */
 	if (first >= ERTS_OF_23 && first < 100)
@@ -229,11 +236,20 @@ static int beam_attach_all(const struct runtime_file *file, struct memory *m, ui
 
 int beam_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret, char why[RUNTIME_WHY_MAX])
 {
-	uint32_t erts = beam_attach_version(file, m, ret->version);
+	char greeting[GREETING_MAX];
+	uint32_t erts;
 	int err;
+
+	beam_find_greeting(file->binary, greeting);
+	erts = beam_attach_version(file, m, greeting, ret->version);
 
 	if (file->binary->machine != EM_X86_64) {
 		snprintf(why, RUNTIME_WHY_MAX, "its frames are known on x86-64 only");
+		return -ENOTSUP;
+	}
+	/* Its processes' stack pointer is rbp, and what they have of themselves lies elsewhere: as it is built with musl. */
+	if (strstr(greeting, COMPILER) && !strstr(greeting, NATIVE)) {
+		snprintf(why, RUNTIME_WHY_MAX, "it is built without the native stack");
 		return -ENOTSUP;
 	}
 	err = beam_attach_all(file, m, erts, (void *)ret->param, why);

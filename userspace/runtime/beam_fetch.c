@@ -2,11 +2,13 @@
 /*
  * Where compiled code takes the process' stack pointer from when C code has
  * returned: mov stop(%r13),%rsp, or else mov %rbp,%rsp (beam_asm.hpp,
- * emit_leave_runtime). All bytes are searched for the first one, but it counts
- * only directly behind a return address, or behind the reading of the code index
- * in force there, without the second one in between, with which a fragment of
- * shared code ends: the same bytes elsewhere do no harm. Where mov %rax,%r13 is
- * directly behind it, another process was chosen (do_schedule): there is no caller.
+ * emit_leave_runtime). Between lea n(%rbx),%rsp (emit_enter_runtime), which takes
+ * the thread's own stack, and this, there may be several calls of C code: a
+ * binary is made by one for each of its parts (emit_i_bs_create_bin,
+ * instr_bs.cpp). So all from where a stack was last taken up to the first one
+ * belongs to that. All bytes are searched for these instructions: the same bytes
+ * elsewhere do no harm but in between. Where mov %rax,%r13 is directly behind a
+ * call, another process was chosen (do_schedule): there is no caller.
  * An emulator that keeps frame pointers has the pointer in the process always:
  * of it, only that choice is sought.
  */
@@ -18,23 +20,19 @@
 
 #define PIECE	  4096u
 #define FETCH_LEN 4u
-#define INDEX_LEN 22u /* movabs $index,%rdi; mov $3,%esi; mov (%rdi),%r12d; cmovne %rsi,%r12 */
-#define LEAVE_LEN 3u
-#define OVERLAP	  (BEAM_FETCH_NEAR + LEAVE_LEN + INDEX_LEN + FETCH_LEN - 1)
+#define TAKE_LEN  3u
+#define OVERLAP	  (FETCH_LEN - 1)
 #define BYTES_MAX (256u << 10) /* longer functions are not searched: their callers are unknown */
+#define SHARED_AHEAD 256u      /* bytes behind a piece of shared code: the way back of a call at its end is there */
 
-/* A mark: reach << 24 | offset + 1. Calls that return as many bytes before the offset, or fewer, are before this fetch. */
-#define REACH_SHIFT 24
+/* A mark: reach << 19 | offset + 1. The process' stack is left, by a fetch, from as many bytes before the offset on. */
+#define REACH_SHIFT 19
+#define REACH_MAX   4095u
 #define OFFSET_MASK ((1u << REACH_SHIFT) - 1)
-_Static_assert(BYTES_MAX < OFFSET_MASK && BEAM_FETCH_NEAR < 1u << 5, "a mark has room for both, beneath BEAM_FRAME");
+_Static_assert(BYTES_MAX < OFFSET_MASK && REACH_MAX < 1u << (31 - REACH_SHIFT), "a mark has room for both, beneath BEAM_FRAME");
 
 static bool beam_add_fetch(struct runtime_code *c, uint32_t *n, uint64_t offset, uint64_t reach)
 {
-	uint64_t last = *n ? runtime_code_half(c, *n - 1) & OFFSET_MASK : 0;
-
-	/* Those in the overlap of two pieces are met twice. */
-	if (last >= offset + 1)
-		return true;
 	if (*n == BEAM_MARKS)
 		return false;
 	runtime_code_set_half(c, *n, (uint32_t)(reach << REACH_SHIFT | (offset + 1)));
@@ -42,36 +40,40 @@ static bool beam_add_fetch(struct runtime_code *c, uint32_t *n, uint64_t offset,
 	return true;
 }
 
-/* How many bytes before a fetch read the code index. */
-static uint32_t beam_index_before(const uint8_t *bytes, size_t i)
+/* From one offset to another, by as many marks as that takes. */
+static bool beam_add_fetches(struct runtime_code *c, uint32_t *n, uint64_t from, uint64_t to)
 {
-	return i >= INDEX_LEN && bytes[i - INDEX_LEN] == 0x48 && bytes[i - INDEX_LEN + 1] == 0xbf ? INDEX_LEN : 0;
+	for (; to - from > REACH_MAX; from += REACH_MAX)
+		if (!beam_add_fetch(c, n, from + REACH_MAX, REACH_MAX))
+			return false;
+	return beam_add_fetch(c, n, to, to - from);
 }
 
-/* mov %rbp,%rsp, in either encoding. */
-static bool beam_is_leave(const uint8_t *at)
+/* mov %rbp,%rsp, in either encoding; lea n(%rbx),%rsp. */
+static bool beam_takes_stack(const uint8_t at[TAKE_LEN])
 {
-	return at[0] == 0x48 && ((at[1] == 0x89 && at[2] == 0xec) || (at[1] == 0x8b && at[2] == 0xe5));
+	if (at[0] != 0x48)
+		return false;
+	return (at[1] == 0x89 && at[2] == 0xec) || (at[1] == 0x8b && at[2] == 0xe5) ||
+	       (at[1] == 0x8d && (at[2] == 0x63 || at[2] == 0xa3));
 }
 
-/* What returns before the pointer is taken from rbp ends there: the fetch behind that is of another call, or fragment. */
-static uint32_t beam_fetch_reach(const uint8_t *bytes, size_t i)
-{
-	for (uint32_t reach = 0; reach < BEAM_FETCH_NEAR && i >= reach + LEAVE_LEN; reach++)
-		if (beam_is_leave(bytes + i - reach - LEAVE_LEN))
-			return reach;
-	return BEAM_FETCH_NEAR;
-}
-
-static bool beam_fetches_in(const uint8_t *bytes, size_t len, uint8_t stop, uint64_t at, struct runtime_code *c, uint32_t *n)
+/* from: the end of the last instruction that takes a stack, which may be in a former piece. */
+static bool beam_fetches_in(const uint8_t *bytes, size_t len, uint8_t stop, uint64_t at, struct runtime_code *c, uint32_t *n,
+			    uint64_t *from)
 {
 	const uint8_t fetch[FETCH_LEN] = {0x49, 0x8b, 0x65, stop};
 
 	for (size_t i = 0; i + FETCH_LEN <= len; i++) {
-		size_t from = i - beam_index_before(bytes, i);
-
-		if (!memcmp(bytes + i, fetch, FETCH_LEN) && !beam_add_fetch(c, n, at + from, beam_fetch_reach(bytes, from)))
-			return false;
+		if (at + i < *from)
+			continue;
+		if (!memcmp(bytes + i, fetch, FETCH_LEN)) {
+			if (!beam_add_fetches(c, n, *from, at + i))
+				return false;
+			*from = at + i + FETCH_LEN;
+		} else if (beam_takes_stack(bytes + i)) {
+			*from = at + i + TAKE_LEN;
+		}
 	}
 	return true;
 }
@@ -88,8 +90,7 @@ static void beam_find_choice(const uint8_t *bytes, size_t len, struct runtime_co
 
 int beam_fetches(const struct beam *b, struct memory *m, struct runtime_code *c)
 {
-	/* What is behind a call at the end of a piece of shared code is in the next one. */
-	uint64_t len = c->end - c->start + (c->kind == BEAM_SHARED ? BEAM_FETCH_NEAR + OVERLAP : 0), size;
+	uint64_t len = c->end - c->start + (c->kind == BEAM_SHARED ? SHARED_AHEAD : 0), size, from = 0;
 	uint8_t bytes[PIECE];
 	uint32_t n = 0;
 	bool all = len <= BYTES_MAX;
@@ -101,7 +102,7 @@ int beam_fetches(const struct beam *b, struct memory *m, struct runtime_code *c)
 		size = MIN(len - at, (uint64_t)PIECE);
 		if (memory_read(m, c->start + at, bytes, size))
 			return -EFAULT;
-		all = beam_fetches_in(bytes, size, (uint8_t)beam_rows[b->row].stop, at, c, &n);
+		all = beam_fetches_in(bytes, size, (uint8_t)beam_rows[b->row].stop, at, c, &n, &from);
 		beam_find_choice(bytes, size, c);
 	}
 	if (!all)

@@ -17,6 +17,7 @@
 #define PAGE	 4096u
 #define GAP	 1024u /* between two modules, in which the shared code may be */
 #define GAPS_MAX 128u  /* that are looked into */
+#define OWN_ARITY_MAX 3u
 #define EXITS_NEAR 4096u /* bytes from the exits to the module: some 1000 in each version */
 #define MODULES_READ 64u
 #define NEAR	 (16u << 10) /* between the index in force and the tables of modules */
@@ -50,15 +51,21 @@ static uint64_t beam_index_in(const struct beam *b, const uint8_t *code, size_t 
 	return 0;
 }
 
-/* Whether the function of this info is one that a process' first function returns to. */
+/* The name of the function of this info, if it is one that all modules share. */
+static bool beam_own_function(const struct beam *b, struct memory *m, const uint64_t mfa[3], char ret[BEAM_ATOM_MAX])
+{
+	if (!beam_is_atom(mfa[0]) || !beam_is_atom(mfa[1]) || mfa[2] > OWN_ARITY_MAX ||
+	    beam_atom(b, m, mfa[0], ret) < 0 || strcmp(ret, "erts_beamasm") != 0)
+		return false;
+	return beam_atom(b, m, mfa[1], ret) >= 0;
+}
+
+/* Whether it is one that a process' first function returns to. */
 static bool beam_is_exit_info(const struct beam *b, struct memory *m, const uint64_t mfa[3])
 {
 	char text[BEAM_ATOM_MAX];
 
-	if (!beam_is_atom(mfa[0]) || !beam_is_atom(mfa[1]) || mfa[2] ||
-	    beam_atom(b, m, mfa[0], text) < 0 || strcmp(text, "erts_beamasm") != 0)
-		return false;
-	return beam_atom(b, m, mfa[1], text) >= 0 && (!strcmp(text, "normal_exit") || !strcmp(text, "continue_exit"));
+	return !mfa[2] && beam_own_function(b, m, mfa, text) && (!strcmp(text, "normal_exit") || !strcmp(text, "continue_exit"));
 }
 
 static uint32_t beam_exits_in(const struct beam *b, struct memory *m, const uint8_t *code, size_t len, uint64_t at,
@@ -123,6 +130,131 @@ static int beam_find_low(struct memory *m, struct beam *b)
 	return -ENOENT;
 }
 
+/* --- what traced functions return to --- */
+
+/*
+ * Behind its return address, the first word of the frame is where the traced function's name is, or the code of the one
+ * that was counted before it (do_call_trace, erts_generic_breakpoint of erts/emulator/beam/beam_bp.c).
+ */
+static const struct { const char *name; uint16_t words; } beam_traces[] = {
+	{"return_trace", 1}, {"exception_trace", 1}, {"return_time_trace", 1}, {"call_trace_return", 1}, {"return_to_trace", 0},
+};
+
+static const uint16_t *beam_trace_words(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(beam_traces); i++)
+		if (!strcmp(beam_traces[i].name, name))
+			return &beam_traces[i].words;
+	return NULL;
+}
+
+/* Each ends where the next function's info begins. */
+static void beam_find_traces(struct beam *b, struct memory *m, const uint8_t code[EXITS_NEAR])
+{
+	struct beam_trace *last = NULL;
+	uint32_t n = 0;
+	uint64_t mfa[3];
+	char name[BEAM_ATOM_MAX];
+
+	for (size_t i = 0; i + BEAM_INFO_BYTES <= EXITS_NEAR; i += 8) {
+		const uint16_t *words;
+
+		memcpy(mfa, code + i + BEAM_INFO_MFA, sizeof(mfa));
+		if (!beam_own_function(b, m, mfa, name))
+			continue;
+		if (last)
+			last->end = (uint16_t)(EXITS_NEAR - i);
+		words = beam_trace_words(name);
+		last = words && n < BEAM_TRACES ? &b->trace[n++] : NULL;
+		if (last)
+			*last = (struct beam_trace){.code = (uint16_t)(EXITS_NEAR - i - BEAM_INFO_BYTES), .words = *words};
+	}
+}
+
+/* --- where there are too many gaps --- */
+
+#define CALLERS_MAX 16u   /* modules whose code is looked at */
+#define CALLER_LEN  4096u /* of it, the first bytes */
+#define CALL_LEN    5u
+
+/* The next module above an address, and not far away. */
+static bool beam_next_module(struct memory *m, const struct beam_ranges *r, uint64_t address, struct beam_module *ret)
+{
+	uint64_t low = 0, high = r->n;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (memory_read(m, r->modules + sizeof(*ret) * middle, ret, sizeof(*ret)))
+			return false;
+		if (ret->start > address)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low < r->n && !memory_read(m, r->modules + sizeof(*ret) * low, ret, sizeof(*ret)) &&
+	       ret->start - address < SHARED_MAX;
+}
+
+/* Where a call or jump leads to; 0: it is none. */
+static uint64_t beam_call_to(const uint8_t *code, uint64_t at)
+{
+	int32_t relative;
+
+	if (code[0] != 0xe8 && code[0] != 0xe9)
+		return 0;
+	memcpy(&relative, code + 1, sizeof(relative));
+	return at + CALL_LEN + (uint64_t)(int64_t)relative;
+}
+
+/* Code calls, and jumps to, what all modules share; one module's calls of another one are indirect. */
+static bool beam_leads_low(struct beam *b, struct memory *m, const struct beam_ranges *r, const struct beam_module *of,
+			   uint32_t *tried)
+{
+	uint8_t code[CALLER_LEN];
+	struct beam_module next = {0};
+	uint64_t at, last = 0;
+	size_t len;
+
+	if (memory_u64(m, of->start + b->functions, &at) || at <= of->start || at >= of->end)
+		return false;
+	len = MIN(of->end - at, (uint64_t)sizeof(code));
+	if (memory_read(m, at, code, len))
+		return false;
+	for (size_t i = 0; i + CALL_LEN <= len && *tried < GAPS_MAX; i++) {
+		uint64_t to = beam_call_to(code + i, at + i);
+
+		if (!to || (to >= of->start && to < of->end) || !beam_next_module(m, r, to, &next) || next.start == last)
+			continue;
+		last = next.start;
+		++*tried;
+		if (beam_has_exits(b, m, next.start)) {
+			b->low = next.start;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Of a system that has purged many modules: what others call is beneath the first one that was loaded. */
+static int beam_find_low_by_calls(struct memory *m, struct beam *b)
+{
+	struct beam_module of;
+	struct beam_ranges r;
+	uint32_t tried = 0;
+
+	if (memory_read(m, b->ranges, &r, sizeof(r)))
+		return -EFAULT;
+	/* The last modules lie highest, and are mostly among the first that were loaded. */
+	for (uint64_t i = 0, seen = 0; i < r.n && seen < CALLERS_MAX && tried < GAPS_MAX; i++) {
+		if (memory_read(m, r.modules + sizeof(of) * (r.n - 1 - i), &of, sizeof(of)))
+			return -EFAULT;
+		if (of.end > of.start && ++seen && beam_leads_low(b, m, &r, &of, &tried))
+			return 0;
+	}
+	return -ENOENT;
+}
+
 /* The bytes beneath the first module, as far down as they are mapped: how many are behind code's start. */
 static size_t beam_read_shared(struct memory *m, uint64_t low, uint8_t code[SHARED_MAX])
 {
@@ -139,16 +271,23 @@ int beam_find_shared(struct memory *m, struct beam *b)
 {
 	uint8_t code[SHARED_MAX];
 	int err = beam_find_low(m, b);
-	uint64_t low = b->low & ~7ULL;
-	size_t len = err ? 0 : beam_read_shared(m, low, code);
-	const uint8_t *from = code + SHARED_MAX - len;
+	const uint8_t *from;
+	uint64_t low;
+	size_t len;
 
+	if (err == -ENOENT)
+		err = beam_find_low_by_calls(m, b);
 	if (err)
 		return err;
+	low = b->low & ~7ULL;
+	len = beam_read_shared(m, low, code);
+	from = code + SHARED_MAX - len;
 	if (!len)
 		return -EFAULT;
 	if (!b->active)
 		b->active = beam_index_in(b, from, len);
 	b->framed = beam_is_framed(from, len);
+	if (len >= EXITS_NEAR)
+		beam_find_traces(b, m, code + SHARED_MAX - EXITS_NEAR);
 	return b->active && beam_exits_in(b, m, from, len, low - len, b->exits) == BEAM_EXITS ? 0 : -ENOENT;
 }

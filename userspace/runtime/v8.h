@@ -327,7 +327,7 @@ struct v8_lines {
 };
 /*
  * From the line that holds from on, as far as the question's budget and the rows reach. -E2BIG: the source is too long to count
- * so far. Cost: the first time that it is counted to there, some ms per 16 MiB, beside the budget.
+ * so far. Cost: the first time that it is counted to there, some 20 ms for 16 MiB, beside the budget.
  */
 int v8_lines_read(struct memory *m, const struct v8_flat *source, uint64_t script, uint32_t from, uint32_t to,
 		  struct v8_lines *ret);

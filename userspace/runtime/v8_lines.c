@@ -88,7 +88,6 @@ static void v8_lines_scan(struct v8_lines_scan *s, const uint8_t *text, uint32_t
 
 		i += wide || s->after_cr ? 0 : v8_plain(text + i, nr - i - 1);
 		c = wide ? text[2 * i] | (uint32_t)text[2 * i + 1] << 8 : text[i];
-
 		if (s->after_cr && c != '\n') {
 			s->line++;
 			v8_lines_begin(s, at + i);

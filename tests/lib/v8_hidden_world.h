@@ -35,14 +35,15 @@
 #define VH_LEN(i)    (40u + (i)) /* of a builtin: padded to 64 */
 #define VH_AT(i)     (64u * (i))
 #define VH_SECTIONS  7
+#define VH_EXPORT    72 /* in the names of sections and symbols */
 
 struct v8_hidden_file {
 	Elf64_Ehdr head;
 	Elf64_Phdr segment;
 	Elf64_Shdr section[VH_SECTIONS];
-	char names[80];
+	char names[96];
 	Elf64_Sym symbol[2];
-	uint8_t room[VH_BYTES - 64 - 56 - VH_SECTIONS * 64 - 80 - 2 * 24];
+	uint8_t room[VH_BYTES - 64 - 56 - VH_SECTIONS * 64 - 96 - 2 * 24];
 };
 _Static_assert(sizeof(struct v8_hidden_file) == VH_BYTES, "offsets are addresses");
 
@@ -111,6 +112,12 @@ static inline void vh_file(struct v8_hidden_file *f)
 	vh_section(f, 3, ".text", SHT_PROGBITS, VH_TEXT, VH_RELOCS - VH_TEXT);
 	vh_section(f, 4, ".rela.dyn", SHT_RELA, VH_RELOCS, sizeof(relocs));
 	vh_section(f, 5, ".bss", SHT_NOBITS, VH_BSS, VH_BSS_BYTES);
+	vh_section(f, 6, ".dynsym", SHT_DYNSYM, offsetof(struct v8_hidden_file, symbol), sizeof(f->symbol));
+	f->section[6].sh_link = 1;
+	f->section[6].sh_entsize = sizeof(f->symbol[0]);
+	strcpy(f->names + VH_EXPORT, "napi_create_function");
+	f->symbol[1] = (Elf64_Sym){.st_name = VH_EXPORT, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 3,
+				   .st_value = VH_TEXT, .st_size = 8};
 	vh_constants(f);
 	vh_code(f);
 	memcpy((uint8_t *)f + VH_RELOCS, relocs, sizeof(relocs));

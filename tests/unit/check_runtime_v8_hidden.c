@@ -47,6 +47,21 @@ static const struct v8 *found(void)
 	return v8_of(&attached);
 }
 
+START_TEST(what_exports_the_interface_for_addons_may_have_v8)
+{
+	int found;
+
+	file.binary = vh_open(&image);
+	found = runtime_of_file(file.binary);
+	ck_assert_int_ge(found, 0);
+	ck_assert_ptr_eq(runtime_list[found], &runtime_v8);
+	binary_put(file.binary);
+	image.names[VH_EXPORT] = 'N';
+	file.binary = vh_open(&image);
+	ck_assert_int_eq(runtime_of_file(file.binary), -ENOENT);
+}
+END_TEST
+
 START_TEST(v8_is_found_by_what_it_looks_like)
 {
 	ck_assert_int_eq(attach(), 0);
@@ -153,6 +168,7 @@ Suite *runtime_v8_hidden_suite(void)
 	TCase *t = tcase_create("hidden");
 
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, what_exports_the_interface_for_addons_may_have_v8);
 	tcase_add_test(t, v8_is_found_by_what_it_looks_like);
 	tcase_add_test(t, the_only_isolate_has_the_counters);
 	tcase_add_test(t, other_programs_have_none);

@@ -344,6 +344,7 @@ struct runtime_symbol {
 	uint8_t type;	      /* STT_* */
 };
 int runtime_symbol(struct binary *b, const char *name, struct runtime_symbol *ret);
+bool runtime_exports(struct binary *b, const char *name); /* by the dynamic table alone: a few reads of its hash table */
 /* Several of the static table at once, at most 32; value 0: it is not there. */
 void runtime_static_symbols(struct binary *b, const char *const *names, uint32_t nr, struct runtime_symbol *ret);
 /* Its address in the process. -ENOENT. */

@@ -273,6 +273,13 @@ int runtime_symbol(struct binary *b, const char *name, struct runtime_symbol *re
 	return -ENOENT;
 }
 
+bool runtime_exports(struct binary *b, const char *name)
+{
+	struct runtime_symbol s;
+
+	return b->is_elf && b->is_64 && symbols_dynamic(b, &name, 1, &s) == 0;
+}
+
 void runtime_static_symbols(struct binary *b, const char *const *names, uint32_t nr, struct runtime_symbol *ret)
 {
 	struct symbol_table t;

@@ -302,7 +302,5 @@ int v8_hidden_blob(const struct runtime_file *file, const struct v8_hidden *h, s
 /* What the interface for addons needs (node_api.h), which Deno has too. */
 bool v8_hidden_holds(struct binary *b)
 {
-	struct runtime_symbol s;
-
-	return b->machine == EM_X86_64 && runtime_symbol(b, "napi_create_function", &s) == 0;
+	return b->machine == EM_X86_64 && runtime_exports(b, "napi_create_function");
 }

@@ -656,6 +656,68 @@ START_TEST(a_caller_of_a_function_is_left_where_its_code_is_not_known)
 }
 END_TEST
 
+/* Functions to which traced ones return, one behind the other, and another one behind them. */
+static void put_traces(void)
+{
+	static const char *const names[] = {"return_trace", "return_to_trace", "call_trace_return", "run_process"};
+	struct beam *b = (void *)attached.param;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++) {
+		beam_put_atom(13 + i, names[i]);
+		put64(BW_SHARED + 0x400 + 0x80 * i + 16, BW_TERM(5));
+		put64(BW_SHARED + 0x400 + 0x80 * i + 24, BW_TERM(13 + i));
+	}
+	memory_question(&memory);
+	ck_assert_int_eq(beam_find_shared(&memory, b), 0);
+}
+#define TRACE(i) (BW_SHARED + 0x400 + 0x80 * (i) + BEAM_INFO_BYTES)
+
+static int step_again(uint64_t pc, bool exact, struct runtime_step *ret)
+{
+	const uint64_t reg[OTP_REGS_MAX] = {[6] = STACK, [7] = STACK};
+	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 3 << 6, .reg = reg, .load = word_of_world};
+
+	*ret = (struct runtime_step){0};
+	return runtime_beam.step(&attached, &made.code, &at, ret);
+}
+
+static int step_from_trace(uint64_t pc, bool exact, struct runtime_step *ret)
+{
+	ck_assert_int_eq(code(pc - 1), 0);
+	return step_again(pc, exact, ret);
+}
+
+static const struct { uint64_t at; bool exact; int word; } traces[] = { /* word: -1: unknown */
+	{TRACE(0), false, 2}, {TRACE(0), true, 2}, {TRACE(0) + 8, true, -1}, {TRACE(0) + 8, false, 2}, {TRACE(1), false, 0},
+	{TRACE(2), false, 2}, {TRACE(2) + 0x57, false, 2}, {TRACE(2) + 0x58, false, 0}, {TRACE(3), false, 0}, {TRACE(3), true, 0},
+};
+
+/* The code of the function that was traced lies behind where that returns to, then what looks like a pointer nearby. */
+START_TEST(a_traced_function_is_not_its_own_caller)
+{
+	struct runtime_step step, again = {0};
+
+	put_traces();
+	put64(STACK, BW_INFO(0, 1) + 0x50);
+	put64(STACK + 8, BW_INFO(0, 1) + 2);
+	put64(STACK + 16, BW_INFO(1, 1) + 0x50);
+	ck_assert_int_eq(step_from_trace(traces[_i].at, traces[_i].exact, &step), traces[_i].word < 0 ? -ENOENT : 0);
+	if (traces[_i].word >= 0) {
+		ck_assert_uint_eq(step.pc, traces[_i].word ? BW_INFO(1, 1) + 0x50 : BW_INFO(0, 1) + 0x50);
+		ck_assert_uint_eq(step.sp, STACK + 8 * (uint64_t)traces[_i].word + 8);
+	}
+	memset(&made.code, 0, sizeof(made.code)); /* that is not known yet */
+	if (traces[_i].word >= 0)
+		ck_assert_int_eq(step_again(traces[_i].at, traces[_i].exact, &again), 0);
+	ck_assert_uint_eq(again.pc, step.pc);
+	/* What has no such word may have a term at its stack pointer. */
+	put64(STACK, BW_INFO(0, 1) + 2);
+	put64(STACK + 8, BW_INFO(0, 0) + 0x50);
+	ck_assert_int_eq(step_from_trace(TRACE(1), false, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 0) + 0x50);
+}
+END_TEST
+
 START_TEST(the_choice_of_a_process_is_a_root)
 {
 	static const uint8_t choice[] = {0x49, 0x89, 0xc5};
@@ -1369,6 +1431,7 @@ Suite *runtime_beam_suite(void)
 	tcase_add_loop_test(t, what_is_fetched_behind_the_end_of_a_fragment_is_of_another_call, 0, 2);
 	tcase_add_test(t, the_caller_of_a_fragment_need_not_have_the_tag_of_one);
 	tcase_add_test(t, a_caller_of_a_function_is_left_where_its_code_is_not_known);
+	tcase_add_loop_test(t, a_traced_function_is_not_its_own_caller, 0, ARRAY_SIZE(traces));
 	tcase_add_test(t, the_choice_of_a_process_is_a_root);
 	tcase_add_test(t, a_function_with_too_many_ways_back_is_left_by_none);
 	tcase_add_test(t, a_stack_that_was_not_copied_has_no_caller);

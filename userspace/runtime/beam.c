@@ -112,12 +112,27 @@ static uint32_t beam_caller_flags(const struct beam *b, const struct runtime_cod
 	return RUNTIME_STEP_FP | (b->loop || c->kind == BEAM_FUNCTION || told ? RUNTIME_STEP_DATA : 0);
 }
 
+/*
+ * Where a traced function returns to, the frame's first word may be an address of code that has called nothing: also while
+ * that code is not known yet. -1: at is not there; -ENOENT: the frame is left somewhere behind its beginning.
+ */
+static int beam_trace_words(const struct beam *b, const struct runtime_place *at)
+{
+	const uint64_t below = b->low - at->pc;
+
+	for (uint32_t i = 0; i < BEAM_TRACES; i++)
+		if (below <= b->trace[i].code && below > b->trace[i].end)
+			return at->exact && below != b->trace[i].code ? -ENOENT : b->trace[i].words;
+	return -1;
+}
+
 static int beam_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
 		     struct runtime_step *ret)
 {
 	const bool loop = beam_of(a)->loop;
 	uint64_t sp, word;
 	uint32_t slots;
+	int trace;
 
 	if (c->kind == BEAM_LOOP)
 		return beam_loop_step(beam_of(a), c, at, ret);
@@ -125,13 +140,15 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 		ret->flags = RUNTIME_STEP_ROOT; /* a scheduler between two processes */
 		return 0;
 	}
-	if (!beam_process_stack(beam_of(a), c, at, &sp))
+	trace = beam_trace_words(beam_of(a), at);
+	if (trace == -ENOENT || !beam_process_stack(beam_of(a), c, at, &sp))
 		return -ENOENT;
+	sp += 8u * (uint32_t)MAX(trace, 0);
 	slots = beam_slots(c, at, &sp);
 	for (uint32_t i = 0; i < slots; i++, sp += 8) {
 		if (beam_load(beam_of(a), at, &sp, &word))
 			return -EFAULT;
-		if (!beam_is_return(beam_of(a), c, at->pc, i, word) || (!i && loop && beam_loop_is_own_word(c, at, word)))
+		if (!beam_is_return(beam_of(a), c, at->pc, i + (trace >= 0), word) || (!i && loop && beam_loop_is_own_word(c, at, word)))
 			continue;
 		ret->pc = word;
 		ret->sp = ret->fp = ret->cfa = sp + 8;

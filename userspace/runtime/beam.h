@@ -69,6 +69,13 @@ struct beam_row {
 extern const struct beam_row beam_rows[];
 #define BEAM_TO_HEAP_END 8 /* before stop: where the heap ends, as the process has noted it */
 
+/*
+ * A function to which a traced one returns (erts/emulator/beam/jit/beam_jit_main.cpp): its code and end, in bytes beneath low,
+ * and how many words at its stack pointer look like a return address, but are none.
+ */
+#define BEAM_TRACES 4
+struct beam_trace { uint16_t code, end, words; };
+
 struct beam {
 	uint64_t ranges;	  /* the tables of modules by address, one for each code index */
 	uint64_t active;	  /* where the index of the one in force is */
@@ -87,6 +94,7 @@ struct beam {
 	uint64_t epoch;		  /* its value when it was found */
 	uint64_t initial_call, spawner; /* atoms that processes are named by; 0: unknown */
 	uint64_t purger;	  /* likewise, the name of the one that purges modules */
+	struct beam_trace trace[BEAM_TRACES];
 	uint64_t framed;	  /* 1: a caller's frame pointer lies beneath each return address (beam.c) */
 };
 _Static_assert(sizeof(struct beam) <= RUNTIME_PARAMS * sizeof(uint64_t), "it is passed as params");

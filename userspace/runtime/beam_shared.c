@@ -17,6 +17,7 @@
 #define PAGE	 4096u
 #define GAP	 1024u /* between two modules, in which the shared code may be */
 #define GAPS_MAX 128u  /* that are looked into */
+#define OWN_ARITY_MAX 3u
 #define EXITS_NEAR 4096u /* bytes from the exits to the module: some 1000 in each version */
 #define MODULES_READ 64u
 #define NEAR	 (16u << 10) /* between the index in force and the tables of modules */
@@ -50,15 +51,21 @@ static uint64_t beam_index_in(const struct beam *b, const uint8_t *code, size_t 
 	return 0;
 }
 
-/* Whether the function of this info is one that a process' first function returns to. */
+/* The name of the function of this info, if it is one that all modules share. */
+static bool beam_own_function(const struct beam *b, struct memory *m, const uint64_t mfa[3], char ret[BEAM_ATOM_MAX])
+{
+	if (!beam_is_atom(mfa[0]) || !beam_is_atom(mfa[1]) || mfa[2] > OWN_ARITY_MAX ||
+	    beam_atom(b, m, mfa[0], ret) < 0 || strcmp(ret, "erts_beamasm") != 0)
+		return false;
+	return beam_atom(b, m, mfa[1], ret) >= 0;
+}
+
+/* Whether it is one that a process' first function returns to. */
 static bool beam_is_exit_info(const struct beam *b, struct memory *m, const uint64_t mfa[3])
 {
 	char text[BEAM_ATOM_MAX];
 
-	if (!beam_is_atom(mfa[0]) || !beam_is_atom(mfa[1]) || mfa[2] ||
-	    beam_atom(b, m, mfa[0], text) < 0 || strcmp(text, "erts_beamasm") != 0)
-		return false;
-	return beam_atom(b, m, mfa[1], text) >= 0 && (!strcmp(text, "normal_exit") || !strcmp(text, "continue_exit"));
+	return !mfa[2] && beam_own_function(b, m, mfa, text) && (!strcmp(text, "normal_exit") || !strcmp(text, "continue_exit"));
 }
 
 static uint32_t beam_exits_in(const struct beam *b, struct memory *m, const uint8_t *code, size_t len, uint64_t at,
@@ -121,6 +128,47 @@ static int beam_find_low(struct memory *m, struct beam *b)
 		end = here->end;
 	}
 	return -ENOENT;
+}
+
+/* --- what traced functions return to --- */
+
+/*
+ * Behind its return address, the first word of the frame is where the traced function's name is, or the code of the one
+ * that was counted before it (do_call_trace, erts_generic_breakpoint of erts/emulator/beam/beam_bp.c).
+ */
+static const struct { const char *name; uint16_t words; } beam_traces[] = {
+	{"return_trace", 1}, {"exception_trace", 1}, {"return_time_trace", 1}, {"call_trace_return", 1}, {"return_to_trace", 0},
+};
+
+static const uint16_t *beam_trace_words(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(beam_traces); i++)
+		if (!strcmp(beam_traces[i].name, name))
+			return &beam_traces[i].words;
+	return NULL;
+}
+
+/* Each ends where the next function's info begins. */
+static void beam_find_traces(struct beam *b, struct memory *m, const uint8_t code[EXITS_NEAR])
+{
+	struct beam_trace *last = NULL;
+	uint32_t n = 0;
+	uint64_t mfa[3];
+	char name[BEAM_ATOM_MAX];
+
+	for (size_t i = 0; i + BEAM_INFO_BYTES <= EXITS_NEAR; i += 8) {
+		const uint16_t *words;
+
+		memcpy(mfa, code + i + BEAM_INFO_MFA, sizeof(mfa));
+		if (!beam_own_function(b, m, mfa, name))
+			continue;
+		if (last)
+			last->end = (uint16_t)(EXITS_NEAR - i);
+		words = beam_trace_words(name);
+		last = words && n < BEAM_TRACES ? &b->trace[n++] : NULL;
+		if (last)
+			*last = (struct beam_trace){.code = (uint16_t)(EXITS_NEAR - i - BEAM_INFO_BYTES), .words = *words};
+	}
 }
 
 /* --- where there are too many gaps --- */
@@ -239,5 +287,7 @@ int beam_find_shared(struct memory *m, struct beam *b)
 	if (!b->active)
 		b->active = beam_index_in(b, from, len);
 	b->framed = beam_is_framed(from, len);
+	if (len >= EXITS_NEAR)
+		beam_find_traces(b, m, code + SHARED_MAX - EXITS_NEAR);
 	return b->active && beam_exits_in(b, m, from, len, low - len, b->exits) == BEAM_EXITS ? 0 : -ENOENT;
 }

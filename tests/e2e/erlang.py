@@ -47,6 +47,9 @@ BINARIES = {  # likewise, in binaries.erl
     "binaries:both/3": {"binaries:loop/4"},
     "binaries:loop/4": {"binaries:turns/4"},
 }
+TRACED = ["traced:leaf/2", "traced:traced/2", "traced:middle/2", "traced:top/1", "traced:turns/1"]
+DIRTY = ["erts_dirty_process_main", "prim_file:read_file/1", "dirty:reads/1", "dirty:turns/2"]
+TRACES = ("return", "time")
 FRAME_POINTERS = ("+JPperf", "true")
 FRAME_POINTERS_SINCE = 13  # ERTS of OTP 25
 TERMS = {"terms:%s/2" % n for n in ("same", "less", "equal", "stored", "unequal", "both", "matched", "hashed", "got")}
@@ -144,6 +147,22 @@ def run_framed(erlang):
 def run_binaries(erlang):
     p, _ = run_program(erlang, "binaries", min(SECONDS, 2))
     lib.ok(p.returncode == 0, "%s runs what makes binaries" % erlang.label)
+    return p.pid
+
+
+def run_traced(erlang):
+    """A process for each of TRACES."""
+    pids = {}
+    for kind in TRACES:
+        p, _ = run_program(erlang, "traced", 1, kind)
+        lib.ok(p.returncode == 0, "%s runs what is traced by %s" % (erlang.label, kind))
+        pids[kind] = p.pid
+    return pids
+
+
+def run_dirty(erlang):
+    p, _ = run_program(erlang, "dirty", min(SECONDS, 2))
+    lib.ok(p.returncode == 0, "%s runs what a dirty scheduler reads" % erlang.label)
     return p.pid
 
 
@@ -279,6 +298,36 @@ def judge_binaries(label, samples):
     lib.ok(cut <= 0.02 * right.total() + EARLY, "%s: %d of %d stacks that make binaries are cut" % (label, cut, right.total()))
 
 
+def judge_traced(label, samples):
+    """Each function is there once, whatever it returns to besides."""
+    right, wrong = 0, collections.Counter()
+    for s in samples:
+        if s.stack[0] != TRACED[0]:
+            continue
+        chain = [n for n in s.stack if n.startswith("traced:")]
+        if chain[:len(TRACED)] == TRACED and not any("[cut" in n for n in s.stack):
+            right += s.count
+        else:
+            wrong[" < ".join(s.stack[:6])] += s.count
+    lib.ok(right and wrong.total() <= 0.01 * right + EARLY, "%s: %d of %d stacks have what is traced once, not: %s" % (
+        label, right, right + wrong.total(), dict(wrong.most_common(3))))
+
+
+def judge_dirty(label, samples):
+    """A dirty scheduler runs a function in C for a process, whose functions have called it."""
+    whole, other = 0, collections.Counter()
+    for s in samples:
+        if "erts_call_dirty_nif" not in s.stack:
+            continue
+        beam = [n for n, k in zip(s.stack, s.types) if k == "beam"]
+        if beam[:4] == DIRTY and not any("[cut" in n for n in s.stack):
+            whole += s.count
+        elif DIRTY[2] in beam or any("[cut" in n for n in s.stack):
+            other[" < ".join(s.stack[-6:])] += s.count
+    lib.ok(whole > 50 and other.total() <= 0.02 * whole + EARLY, "%s: %d of %d stacks of a dirty scheduler have their callers, not: %s" % (
+        label, whole, whole + other.total(), dict(other.most_common(3))))
+
+
 def judge_terms(label, samples):
     """Of the process that has a name, once the walk is set: whoever compares large terms is called at the end of the recursion.
     What leads to it is rarely in C code itself, but for the clock's."""
@@ -325,14 +374,17 @@ def main():
     found = ways()
     lib.need(found, "stacks of Erlang", "there is no erl")
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid process.context.label"})
-    programs = [(e.label, *run(e), run_named(e), run_framed(e), run_binaries(e), run_terms(e), MATRIX and run_churn(e)) for e in found]
+    programs = [(e.label, *run(e), run_named(e), run_framed(e), run_binaries(e), run_traced(e), run_dirty(e), run_terms(e), MATRIX and run_churn(e)) for e in found]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
-    for label, pid, ran, named, framed, binaries, terms, churn in programs:
+    for label, pid, ran, named, framed, binaries, traced, dirty, terms, churn in programs:
         judge(label, by_pid[pid], ran)
         judge_named(label, by_pid[named])
         judge_framed(label, by_pid[framed])
         judge_binaries(label, by_pid[binaries])
+        for kind, pid_of in traced.items():
+            judge_traced("%s, traced by %s" % (label, kind), by_pid[pid_of])
+        judge_dirty(label, by_pid[dirty])
         judge_terms(label, by_pid[terms])
         for life, churned in (churn or {}).items():
             judge_churn("%s, modules of %s" % (label, life), LIVES[life][1], by_pid[churned])

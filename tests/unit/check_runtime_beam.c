@@ -656,6 +656,50 @@ START_TEST(a_caller_of_a_function_is_left_where_its_code_is_not_known)
 }
 END_TEST
 
+/* From C code that a dirty scheduler has called. */
+static int step_from_dirty(bool exact, uint64_t left_sp, struct runtime_step *ret)
+{
+	const uint64_t reg[OTP_REGS_MAX] = {[6] = STACK + 8, [7] = WORLD + 0x50000};
+	const struct runtime_place at = {.pc = BW_DATA + 0x40, .exact = exact, .valid = 3 << 6, .reg = reg, .load = word_of_world,
+					 .left_sp = left_sp, .left_none = !left_sp};
+	struct beam *b = (void *)attached.param;
+
+	b->dirty = BW_DATA;
+	b->dirty_end = BW_DATA + 0x80;
+	*ret = (struct runtime_step){0};
+	ck_assert_int_eq(code(at.pc - 1), 0);
+	ck_assert_uint_eq(made.code.kind, BEAM_DIRTY);
+	return runtime_beam.step(&attached, &made.code, &at, ret);
+}
+
+START_TEST(a_dirty_scheduler_runs_for_a_process)
+{
+	struct runtime_step step;
+
+	put64(STACK, BW_INFO(0, 1) + 0x50);
+	put64(STACK + 8, BW_INFO(0, 1) + 0x60);
+	ck_assert_int_eq(step_from_dirty(false, STACK, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+	ck_assert_uint_eq(step.sp, STACK + 8);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP | RUNTIME_STEP_DATA);
+	ck_assert_int_eq(step_from_dirty(true, STACK, &step), -ENOENT);
+	ck_assert_int_eq(step_from_dirty(false, 0, &step), -ENOENT);
+	/* It waits, in a function that has a frame. */
+	put64(STACK, BW_TERM(1));
+	ck_assert_int_eq(step_from_dirty(false, STACK, &step), -ENOENT);
+	put64(STACK, BW_EXIT);
+	ck_assert_int_eq(step_from_dirty(false, STACK, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
+	/* With frame pointers, one lies beneath each return address. */
+	set_framed();
+	put64(STACK, STACK + 32);
+	ck_assert_int_eq(step_from_dirty(false, STACK, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x60);
+	ck_assert_int_eq(code(BW_DATA + 0x80), 0);
+	ck_assert_uint_eq(made.code.kind, BEAM_SHARED);
+}
+END_TEST
+
 /* Functions to which traced ones return, one behind the other, and another one behind them. */
 static void put_traces(void)
 {
@@ -672,14 +716,19 @@ static void put_traces(void)
 }
 #define TRACE(i) (BW_SHARED + 0x400 + 0x80 * (i) + BEAM_INFO_BYTES)
 
-static int step_from_trace(uint64_t pc, bool exact, struct runtime_step *ret)
+static int step_again(uint64_t pc, bool exact, struct runtime_step *ret)
 {
 	const uint64_t reg[OTP_REGS_MAX] = {[6] = STACK, [7] = STACK};
 	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 3 << 6, .reg = reg, .load = word_of_world};
 
 	*ret = (struct runtime_step){0};
-	ck_assert_int_eq(code(pc - 1), 0);
 	return runtime_beam.step(&attached, &made.code, &at, ret);
+}
+
+static int step_from_trace(uint64_t pc, bool exact, struct runtime_step *ret)
+{
+	ck_assert_int_eq(code(pc - 1), 0);
+	return step_again(pc, exact, ret);
 }
 
 static const struct { uint64_t at; bool exact; int word; } traces[] = { /* word: -1: unknown */
@@ -690,7 +739,7 @@ static const struct { uint64_t at; bool exact; int word; } traces[] = { /* word:
 /* The code of the function that was traced lies behind where that returns to, then what looks like a pointer nearby. */
 START_TEST(a_traced_function_is_not_its_own_caller)
 {
-	struct runtime_step step;
+	struct runtime_step step, again = {0};
 
 	put_traces();
 	put64(STACK, BW_INFO(0, 1) + 0x50);
@@ -701,6 +750,10 @@ START_TEST(a_traced_function_is_not_its_own_caller)
 		ck_assert_uint_eq(step.pc, traces[_i].word ? BW_INFO(1, 1) + 0x50 : BW_INFO(0, 1) + 0x50);
 		ck_assert_uint_eq(step.sp, STACK + 8 * (uint64_t)traces[_i].word + 8);
 	}
+	memset(&made.code, 0, sizeof(made.code)); /* that is not known yet */
+	if (traces[_i].word >= 0)
+		ck_assert_int_eq(step_again(traces[_i].at, traces[_i].exact, &again), 0);
+	ck_assert_uint_eq(again.pc, step.pc);
 	/* What has no such word may have a term at its stack pointer. */
 	put64(STACK, BW_INFO(0, 1) + 2);
 	put64(STACK + 8, BW_INFO(0, 0) + 0x50);
@@ -1422,6 +1475,7 @@ Suite *runtime_beam_suite(void)
 	tcase_add_loop_test(t, what_is_fetched_behind_the_end_of_a_fragment_is_of_another_call, 0, 2);
 	tcase_add_test(t, the_caller_of_a_fragment_need_not_have_the_tag_of_one);
 	tcase_add_test(t, a_caller_of_a_function_is_left_where_its_code_is_not_known);
+	tcase_add_test(t, a_dirty_scheduler_runs_for_a_process);
 	tcase_add_loop_test(t, a_traced_function_is_not_its_own_caller, 0, ARRAY_SIZE(traces));
 	tcase_add_test(t, the_choice_of_a_process_is_a_root);
 	tcase_add_test(t, a_function_with_too_many_ways_back_is_left_by_none);

@@ -113,14 +113,30 @@ static uint32_t beam_caller_flags(const struct beam *b, const struct runtime_cod
 }
 
 /*
- * Where a traced function returns to, the frame's first word may be an address of code that has called nothing. -1: at is
- * not there; -ENOENT: the frame is left somewhere behind its beginning.
+ * A dirty scheduler calls C code for a process, which has told of its stack before it came there: as the caller in compiled
+ * code has left it, a return address first. Where there is none, as while garbage is collected, it waits within a function whose
+ * place is not known: then there are no callers.
  */
-static int beam_trace_words(const struct beam *b, const struct runtime_code *c, const struct runtime_place *at)
+static int beam_dirty_step(const struct beam *b, const struct runtime_place *at, struct runtime_step *ret)
+{
+	uint64_t sp = at->left_sp, word;
+
+	if (at->exact || at->left_none || !sp || sp % 8 || beam_load(b, at, &sp, &word) || !word || word & TAG_MASK)
+		return -ENOENT;
+	*ret = (struct runtime_step){.pc = word, .sp = sp + 8, .fp = sp + 8, .cfa = sp + 8,
+				     .flags = beam_is_exit(b, word) ? RUNTIME_STEP_ROOT : RUNTIME_STEP_FP | RUNTIME_STEP_DATA};
+	return 0;
+}
+
+/*
+ * Where a traced function returns to, the frame's first word may be an address of code that has called nothing: also while
+ * that code is not known yet. -1: at is not there; -ENOENT: the frame is left somewhere behind its beginning.
+ */
+static int beam_trace_words(const struct beam *b, const struct runtime_place *at)
 {
 	const uint64_t below = b->low - at->pc;
 
-	for (uint32_t i = 0; c->kind == BEAM_SHARED && i < BEAM_TRACES; i++)
+	for (uint32_t i = 0; i < BEAM_TRACES; i++)
 		if (below <= b->trace[i].code && below > b->trace[i].end)
 			return at->exact && below != b->trace[i].code ? -ENOENT : b->trace[i].words;
 	return -1;
@@ -136,11 +152,13 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 
 	if (c->kind == BEAM_LOOP)
 		return beam_loop_step(beam_of(a), c, at, ret);
+	if (c->kind == BEAM_DIRTY)
+		return beam_dirty_step(beam_of(a), at, ret);
 	if (!at->exact && c->kind == BEAM_SHARED && (at->left_none || beam_is_choice(c, at->pc))) {
 		ret->flags = RUNTIME_STEP_ROOT; /* a scheduler between two processes */
 		return 0;
 	}
-	trace = beam_trace_words(beam_of(a), c, at);
+	trace = beam_trace_words(beam_of(a), at);
 	if (trace == -ENOENT || !beam_process_stack(beam_of(a), c, at, &sp))
 		return -ENOENT;
 	sp += 8u * (uint32_t)MAX(trace, 0);

@@ -32,12 +32,14 @@ enum beam_kind {
 	BEAM_FUNCTION,
 	BEAM_SHARED, /* what all modules call: parts of instructions, and the ways in and out */
 	BEAM_LOOP,   /* the interpreter */
+	BEAM_DIRTY,  /* what dirty schedulers run: C code, which calls C code for a process */
 };
 #define BEAM_PLACE_WORD	   0 /* of the interpreter's regions: where it has the place, and the stack pointer (beam_flow.h) */
 #define BEAM_STACK_WORD	   1
 #define BEAM_TOP_KEPT_WORD 2
 #define BEAM_NO_PLACE	   8 /* an address of no code */
 #define BEAM_TOP_KEPT	   1 /* is added to a place, which is one of words: as top_kept of struct beam_flow_run */
+#define BEAM_DIRTY_NAME	 "erts_dirty_process_main"
 #define BEAM_SHARED_NAME "[shared code of BEAM]"
 
 /*
@@ -94,6 +96,7 @@ struct beam {
 	uint64_t epoch;		  /* its value when it was found */
 	uint64_t initial_call, spawner; /* atoms that processes are named by; 0: unknown */
 	uint64_t purger;	  /* likewise, the name of the one that purges modules */
+	uint64_t dirty, dirty_end; /* what dirty schedulers run; 0: it is not known */
 	struct beam_trace trace[BEAM_TRACES];
 	uint64_t framed;	  /* 1: a caller's frame pointer lies beneath each return address (beam.c) */
 };

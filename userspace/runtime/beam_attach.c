@@ -17,6 +17,7 @@
 #define CODE_LEN     64u /* of a function that is looked at */
 #define ERTS_MAX     24u
 #define TITLE	     "[erts-" /* erts_system_version (erts/emulator/beam/erl_bif_info.c): Erlang/OTP 29 [erts-17.1.1] */
+#define DIRTY_MAX    8192u
 #define COMPILER     " [jit"	/* behind it, in builds with the compiler */
 #define NATIVE	     " [jit:ns" /* of these, where the native stack is the process' */
 #define GREETING_MAX 256u
@@ -193,6 +194,21 @@ static void beam_attach_stack(const struct runtime_file *file, struct memory *m,
 		beam_plan(file, m, key, b, &ret->walk);
 }
 
+/* Its code has tables, which lead to where the thread began. */
+static void beam_attach_dirty(const struct runtime_file *file, struct runtime_attached *ret)
+{
+	struct beam *b = (void *)ret->param;
+	struct runtime_symbol s;
+
+	if (ret->walk.start == OTP_WALK_NONE || runtime_symbol(file->binary, BEAM_DIRTY_NAME, &s) || !s.size ||
+	    s.size > DIRTY_MAX)
+		return;
+	ret->code_vaddr = s.value;
+	ret->code_start = b->dirty = file->bias + s.value;
+	ret->code_end = b->dirty_end = b->dirty + s.size;
+	ret->code_has_tables = 1;
+}
+
 /* --- all --- */
 
 /* The file's data, in which the tables of modules are sought. */
@@ -258,6 +274,8 @@ int beam_attach(const struct runtime_file *file, struct memory *m, struct runtim
 	beam_attach_stack(file, m, erts, (void *)ret->param, ret);
 	if (beam_of(ret)->loop)
 		beam_loop_attach(file, beam_of(ret), ret);
+	else
+		beam_attach_dirty(file, ret);
 	err = beam_attach_process(m, (void *)ret->param, ret);
 	if (!err)
 		beam_epoch_attach(file, m, (void *)ret->param, &ret->walk);

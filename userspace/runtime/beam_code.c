@@ -124,6 +124,17 @@ static int beam_shared(const struct beam *b, struct memory *m, uint64_t pc, stru
 	return beam_fetches(b, m, c);
 }
 
+static int beam_dirty(const struct beam *b, struct runtime_code_made *ret)
+{
+	struct runtime_code *c = &ret->code;
+
+	c->start = c->identity[0] = b->dirty;
+	c->end = c->identity[1] = b->dirty_end;
+	c->kind = BEAM_DIRTY;
+	snprintf(c->name, sizeof(c->name), BEAM_DIRTY_NAME);
+	return memcmp(ret->known, c->identity, sizeof(c->identity)) ? 0 : -EALREADY;
+}
+
 static int beam_code_read(const struct beam *b, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
 	struct beam_module of;
@@ -131,6 +142,8 @@ static int beam_code_read(const struct beam *b, struct memory *m, uint64_t pc, s
 
 	if (err != -ENOENT)
 		return err;
+	if (pc >= b->dirty && pc < b->dirty_end)
+		return beam_dirty(b, ret);
 	err = beam_find_module(b, m, pc, &of);
 	if (err == -ENOENT)
 		return b->loop ? err : beam_shared(b, m, pc, ret);

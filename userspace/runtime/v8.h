@@ -183,6 +183,7 @@ static inline const struct v8_row *v8_row(const struct v8 *v)
 	return &v8_rows[v->row < V8_ROWS ? v->row : V8_ROWS];
 }
 
+#define V8_FIRST_BUILTIN "DeoptimizationEntry_Eager" /* the name of number 0, in all versions (builtins-definitions.h) */
 #define V8_LAYOUT_AT 24 /* of a blob's data, behind three hashes (V8, embedded-data.h) */
 #define V8_ISOLATE_SELF 8 /* an Isolate points to itself (StackGuard::isolate_), in all versions */
 

@@ -23,7 +23,6 @@
 #include "runtime/v8.h"
 
 #define EMBEDDER      "-rusty"
-#define FIRST_NAME    "DeoptimizationEntry_Eager" /* of builtin 0, in all versions (builtins-definitions.h) */
 #define ALIGNMENT     64u
 #define PAGE	      4096u
 #define PIECE	      (64u << 10)
@@ -99,7 +98,7 @@ static bool v8_hidden_is_layout(const uint8_t *bytes)
 
 static void v8_hidden_see_text(struct v8_hidden *seen, uint64_t vaddr, const uint8_t *bytes, size_t len, size_t own)
 {
-	static const char first[] = "\0" FIRST_NAME; /* with its own end */
+	static const char first[] = "\0" V8_FIRST_BUILTIN; /* with its own end */
 	const uint8_t *at = seen->name ? NULL : memmem(bytes, len, first, sizeof(first));
 
 	if (at && (size_t)(at - bytes) < own)
@@ -234,7 +233,7 @@ static bool v8_hidden_is_manager(const struct v8 *v, struct memory *m, uint64_t 
 	       memory_u64(m, node + v8_row(v)->wasm.isolate_key, &isolate) == 0 && v8_hidden_is_isolate(v, m, isolate);
 }
 
-struct v8_data { uint64_t file, at, end; /* where the program lies; its data, the last of it */ };
+struct v8_data { uint64_t file, end; /* where the program lies; of its data, the last of it */ };
 
 /* Of the pointers in a piece of the data, which lead out of the program. */
 static uint64_t v8_hidden_manager_in(const struct v8 *v, struct memory *m, const struct v8_data *d, uint64_t at)
@@ -261,9 +260,8 @@ int v8_hidden_isolates(const struct runtime_file *file, struct memory *m, struct
 	v->wasm = 0;
 	if (!s)
 		return -ENOTSUP;
-	d.at = file->bias + s->addr;
-	d.end = d.at + MIN(s->size, (uint64_t)DATA_MAX);
-	for (uint64_t at = d.at; at < d.end && !v->wasm; at += PAGE)
+	d.end = file->bias + s->addr + MIN(s->size, (uint64_t)DATA_MAX);
+	for (uint64_t at = file->bias + s->addr; at < d.end && !v->wasm; at += PAGE)
 		v->wasm = v8_hidden_manager_in(v, m, &d, at);
 	return v->wasm ? 0 : -EAGAIN;
 }

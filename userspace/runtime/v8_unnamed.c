@@ -22,7 +22,6 @@
 #define RANGE_DISTANCE	16 /* of the functions that it calls, which lie one behind the other */
 #define SECTION_MAX	(1u << 20) /* bytes in which names are sought */
 #define TRIES_MAX	1024u
-#define FIRST_NAME	"DeoptimizationEntry_Eager" /* of builtin 0, in all versions (builtins-definitions.h) */
 #define ENTRY_BYTES	24
 #define NAMES_AT_ONCE	128u
 #define CODE_MAX	(64u << 20)
@@ -276,7 +275,7 @@ static bool v8_names_begin(struct v8_rows_of_names *r, uint64_t at)
 	uint64_t text;
 
 	return r->tries++ < TRIES_MAX && memory_u64(r->memory, at, &text) == 0 &&
-	       v8_unnamed_read(r->memory, text, name) == 0 && !strcmp(name, FIRST_NAME);
+	       v8_unnamed_read(r->memory, text, name) == 0 && !strcmp(name, V8_FIRST_BUILTIN);
 }
 
 /* Whether a table of so many names ends with this word. */
